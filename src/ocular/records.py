@@ -1,0 +1,205 @@
+"""The few frozen records that stages exchange, each checked where it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ocular.errors import InputError, check_finite, check_shape
+
+Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.uint8]
+Indices = npt.NDArray[np.int64]
+
+OCCUPIED = "OCCUPIED"
+UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """A batch of Gaussians; one covariance may serve all means."""
+
+    mean: Floats  # (..., d)
+    cov: Floats  # (..., d, d), broadcast against mean
+
+    def __post_init__(self) -> None:
+        d = self.mean.shape[-1] if self.mean.ndim else 0
+        if self.cov.ndim < 2 or self.cov.shape[-2:] != (d, d):
+            raise InputError(
+                f"a Gaussian's cov has shape {self.cov.shape}; allowed is (..., {d}, {d}), "
+                f"to fit a mean of shape {self.mean.shape}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class FootprintGeometry:
+    """The polar grid in front of the robot on which a footprint is sampled: cell centres, no pose."""
+
+    angles: int = 240
+    ranges: int = 80
+    field_of_view: float = 2 * np.pi / 3  # [rad], centred on the heading
+    max_range: float = 0.65  # [m]
+
+    def __post_init__(self) -> None:
+        if self.angles < 1 or self.ranges < 1:
+            raise InputError(f"a footprint of {self.angles} x {self.ranges} cells; allowed is at least 1 x 1")
+        if not 0 < self.field_of_view <= 2 * np.pi:
+            raise InputError(
+                f"field_of_view is {self.field_of_view} rad; allowed is 0 < field_of_view <= 2 pi"
+            )
+        if not 0 < self.max_range < np.inf:
+            raise InputError(f"max_range is {self.max_range} m; allowed is a positive number")
+
+    @property
+    def bearings(self) -> Floats:
+        """Angle of each ray from the heading, counter-clockwise positive [rad], shape (angles,)."""
+        return ((np.arange(self.angles) + 0.5) / self.angles - 0.5) * self.field_of_view
+
+    @property
+    def distances(self) -> Floats:
+        """Distance of each cell centre along its ray [m], shape (ranges,)."""
+        return (np.arange(self.ranges) + 0.5) / self.ranges * self.max_range
+
+
+@dataclass(frozen=True, slots=True)
+class Footprints:
+    """Robot-frame polar label images: what was around the robot, in one shared vocabulary."""
+
+    cells: Labels  # (m, angles, ranges), indices into labels
+    labels: tuple[str, ...]
+    geometry: FootprintGeometry
+
+    def __post_init__(self) -> None:
+        check_labels(self.labels)
+        if self.cells.dtype != np.uint8:
+            raise InputError(f"footprint cells have dtype {self.cells.dtype}; allowed is uint8")
+        check_shape("footprint cells", self.cells, (None, self.geometry.angles, self.geometry.ranges))
+        highest = int(self.cells.max(initial=0))
+        if highest >= len(self.labels):
+            names = ", ".join(f"{i}={name}" for i, name in enumerate(self.labels))
+            raise InputError(f"footprint cells hold the label {highest}; allowed are {names}")
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+def check_labels(labels: tuple[str, ...]) -> None:
+    """Raise unless the labels are distinct and hold the two names that every stage relies on."""
+    missing = [name for name in (OCCUPIED, UNKNOWN) if name not in labels]
+    if missing or len(set(labels)) != len(labels) or len(labels) > 255:
+        raise InputError(
+            f"labels are {labels}; allowed are at most 255 distinct names that include {OCCUPIED} and {UNKNOWN}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is known before a step: X_raw of the paper. Many rows may look at the same footprint."""
+
+    states: Floats  # (n, d)
+    actions: Floats  # (n, m)
+    headings: Floats  # (n,) [rad], where the robot looks, in the world frame
+    footprint_index: Indices  # (n,) rows of footprints
+    footprints: Footprints
+
+    def __post_init__(self) -> None:
+        n = len(self.states)
+        check_shape("states", self.states, (None, None))
+        check_shape("actions", self.actions, (n, None))
+        check_shape("headings", self.headings, (n,))
+        check_shape("footprint_index", self.footprint_index, (n,))
+        for name in ("states", "actions", "headings"):
+            check_finite(name, getattr(self, name))
+        if n and not (0 <= self.footprint_index.min() and self.footprint_index.max() < len(self.footprints)):
+            raise InputError(
+                f"footprint_index runs from {self.footprint_index.min()} to {self.footprint_index.max()}; "
+                f"allowed are 0 to {len(self.footprints) - 1}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def take(self, rows: npt.NDArray[Any]) -> Inputs:
+        """The same inputs, these rows only; the footprints stay shared."""
+        return replace(
+            self,
+            states=self.states[rows],
+            actions=self.actions[rows],
+            headings=self.headings[rows],
+            footprint_index=self.footprint_index[rows],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """Logged steps: what was known before, what came out, and in which environment."""
+
+    inputs: Inputs
+    next_states: Floats  # (n, d)
+    environment: Indices  # (n,) indices into environments
+    environments: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_shape("next_states", self.next_states, self.inputs.states.shape)
+        check_finite("next_states", self.next_states)
+        check_shape("environment", self.environment, (len(self.inputs),))
+        if len(self) and not (
+            0 <= self.environment.min() and self.environment.max() < len(self.environments)
+        ):
+            raise InputError(
+                f"environment runs from {self.environment.min()} to {self.environment.max()}; "
+                f"allowed are 0 to {len(self.environments) - 1}: {self.environments}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.next_states)
+
+    def take(self, rows: npt.NDArray[Any]) -> Transitions:
+        """The same transitions, these rows only."""
+        return replace(
+            self,
+            inputs=self.inputs.take(rows),
+            next_states=self.next_states[rows],
+            environment=self.environment[rows],
+        )
+
+
+def concatenate(parts: list[Transitions]) -> Transitions:
+    """Join transitions of several environments; they must speak of the same labels and geometry."""
+    if not parts:
+        raise InputError("no transitions to join; allowed is at least one set")
+    first = parts[0].inputs.footprints
+    for part in parts[1:]:
+        other = part.inputs.footprints
+        if other.geometry != first.geometry:
+            raise InputError(
+                f"environment {part.environments} has the footprint geometry {other.geometry}; "
+                f"allowed is that of {parts[0].environments}: {first.geometry}"
+            )
+        if other.labels != first.labels:
+            raise InputError(
+                f"environment {part.environments} has the labels {other.labels}; allowed are those of "
+                f"{parts[0].environments}: {first.labels}"
+            )
+    environments = tuple(dict.fromkeys(name for part in parts for name in part.environments))
+    footprint_offsets = np.cumsum([0] + [len(part.inputs.footprints) for part in parts[:-1]])
+    inputs = Inputs(
+        states=np.concatenate([p.inputs.states for p in parts]),
+        actions=np.concatenate([p.inputs.actions for p in parts]),
+        headings=np.concatenate([p.inputs.headings for p in parts]),
+        footprint_index=np.concatenate(
+            [p.inputs.footprint_index + k for p, k in zip(parts, footprint_offsets, strict=True)]
+        ),
+        footprints=replace(first, cells=np.concatenate([p.inputs.footprints.cells for p in parts])),
+    )
+    return Transitions(
+        inputs=inputs,
+        next_states=np.concatenate([p.next_states for p in parts]),
+        environment=np.concatenate(
+            [np.array([environments.index(e) for e in p.environments])[p.environment] for p in parts]
+        ),
+        environments=environments,
+    )
