@@ -91,7 +91,7 @@ def check_labels(labels: tuple[str, ...]) -> None:
     missing = [name for name in (OCCUPIED, UNKNOWN) if name not in labels]
     if missing or len(set(labels)) != len(labels) or len(labels) > 255:
         raise InputError(
-            f"labels are {labels}; allowed are at most 255 distinct names that include {OCCUPIED} and {UNKNOWN}"
+            f"labels are {labels}; allowed are up to 255 distinct names with {OCCUPIED} and {UNKNOWN}"
         )
 
 
@@ -113,7 +113,7 @@ class Inputs:
         check_shape("footprint_index", self.footprint_index, (n,))
         for name in ("states", "actions", "headings"):
             check_finite(name, getattr(self, name))
-        if n and not (0 <= self.footprint_index.min() and self.footprint_index.max() < len(self.footprints)):
+        if n and not (self.footprint_index.min() >= 0 and self.footprint_index.max() < len(self.footprints)):
             raise InputError(
                 f"footprint_index runs from {self.footprint_index.min()} to {self.footprint_index.max()}; "
                 f"allowed are 0 to {len(self.footprints) - 1}"
@@ -147,7 +147,7 @@ class Transitions:
         check_finite("next_states", self.next_states)
         check_shape("environment", self.environment, (len(self.inputs),))
         if len(self) and not (
-            0 <= self.environment.min() and self.environment.max() < len(self.environments)
+            self.environment.min() >= 0 and self.environment.max() < len(self.environments)
         ):
             raise InputError(
                 f"environment runs from {self.environment.min()} to {self.environment.max()}; "

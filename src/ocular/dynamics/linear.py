@@ -31,12 +31,12 @@ class LinearGaussian:
     @property
     def state_dim(self) -> int:
         """Number of state entries, d."""
-        return self.A.shape[0]
+        return len(self.A)
 
     @property
     def action_dim(self) -> int:
         """Number of action entries, m."""
-        return self.B.shape[1]
+        return int(self.B.shape[1])
 
     def predict(self, state: Gaussian, actions: Floats) -> Gaussian:
         """N(A mu + B a, A Sigma A^T + Q)."""
@@ -63,7 +63,7 @@ class LinearGaussian:
 def square_root(cov: Floats) -> Floats:
     """A matrix F with F F^T = cov, for singular covariances too (where Cholesky fails)."""
     values, vectors = np.linalg.eigh(cov)
-    return vectors * np.sqrt(np.clip(values, 0.0, None))
+    return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))
 
 
 def double_integrator(

@@ -1,0 +1,83 @@
+"""The nonconformity score, squared Mahalanobis distance, and its inverse, an ellipsoid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from ocular.errors import InputError, check_covariance, check_finite
+from ocular.records import Floats, Gaussian
+
+
+def squared_mahalanobis(prediction: Gaussian, outcomes: Floats) -> Floats:
+    """r(N(mu, Sigma), y) = (y - mu)^T Sigma^+ (y - mu): squared, so that a ratio of scores scales Sigma.
+
+    Sigma may be singular. A deviation along a direction in which it has no variance is impossible under
+    the model, so its score is infinite; deviations there below 1e-7 of the largest standard deviation
+    count as rounding.
+    """
+    check_finite("outcomes", outcomes)
+    check_finite("the predicted mean", prediction.mean)
+    check_covariance("the predicted covariance", prediction.cov)
+    variances, directions, degenerate = _principal_axes(prediction.cov)
+    deviation = np.einsum("...i,...ij->...j", outcomes - prediction.mean, directions)
+    safe = np.where(degenerate, 1.0, variances)
+    with np.errstate(over="ignore"):  # beyond the largest number, infinity is the right score
+        scores = ((np.where(degenerate, 0.0, deviation) / np.sqrt(safe)) ** 2).sum(axis=-1)
+    tolerance = 1e-7 * np.sqrt(variances[..., -1:])
+    impossible = (degenerate & (np.abs(deviation) > tolerance)).any(axis=-1)
+    return np.where(impossible, np.inf, scores)
+
+
+def _principal_axes(cov: Floats) -> tuple[Floats, Floats, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
+    """Variances (ascending), directions in columns, and which variances are zero up to rounding."""
+    variances, directions = np.linalg.eigh(cov)
+    variances = np.clip(variances, 0.0, None)
+    limit = variances.shape[-1] * np.finfo(np.float64).eps * variances[..., -1:]
+    return variances, directions, variances <= limit
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """{y : score(y) <= threshold}: the inverse of the score, one ellipsoid a row (Eq. 2).
+
+    An infinite threshold means the whole space.
+    """
+
+    prediction: Gaussian
+    threshold: Floats  # (...,), on the squared distance
+
+    def __post_init__(self) -> None:
+        if not (self.threshold >= 0).all():  # NaN fails this too
+            raise InputError(f"thresholds run down to {np.min(self.threshold)}; allowed is 0 to infinity")
+
+    def contains(self, outcomes: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Whether each outcome lies in its region; the boundary belongs to it."""
+        return squared_mahalanobis(self.prediction, outcomes) <= self.threshold
+
+    def semi_axes(self) -> tuple[Floats, Floats]:
+        """Lengths (..., d), ascending, and unit directions in the columns of (..., d, d)."""
+        variances, directions, degenerate = _principal_axes(self.prediction.cov)
+        variances = np.where(degenerate, 0.0, variances)
+        unbounded = np.isinf(self.threshold)[..., None]
+        bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None]) * variances)
+        return np.where(unbounded, np.inf, bounded), directions
+
+    def volume(self) -> Floats:
+        """Volume of the d-ball, scaled by the semi-axes; 0 where the covariance is singular."""
+        lengths, _ = self.semi_axes()
+        d = lengths.shape[-1]
+        ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
+        return np.asarray(ball * lengths.prod(axis=-1))
+
+    def marginal(self, dims: Sequence[int] = (0, 1)) -> Region:
+        """The shadow on these state entries: if y is inside, its entries are inside the shadow.
+
+        The threshold stays that of the full state, so the shadow on the position keeps the promise.
+        """
+        picked = np.asarray(dims)
+        cov = self.prediction.cov[..., picked[:, None], picked]
+        return Region(Gaussian(self.prediction.mean[..., picked], cov), self.threshold)
