@@ -1,1 +1,6 @@
-"""encoding"""
+"""Footprint to latent: what the encoders offer, and the paper's convolutional one."""
+
+from ocular.encoding.base import Encoder
+from ocular.encoding.convolutional import ConvEncoder
+
+__all__ = ["ConvEncoder", "Encoder"]

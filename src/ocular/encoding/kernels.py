@@ -1,0 +1,317 @@
+"""The encoder's forward pass, compiled: a planner asks for hundreds of latents within one control step.
+
+Two facts make it cheap, and neither changes a result. Pixels are labels, so the first convolution adds rows of
+a table. And most of a footprint is of one label: where a whole receptive field is, the outcome is one of a few
+vectors that are known beforehand (inside the image or at its border), and so are their products with the next
+layer's kernel. Only the rest, the "mixed" positions along the edges of regions, is computed.
+
+Nothing here may be reordered or fused (no fastmath): a mixed position and a known one then agree bit for bit,
+and so do a footprint's latents whatever the batch, the number of threads and the processor.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Float32s = npt.NDArray[np.float32]
+
+CHANNELS = (8, 16, 32)
+LANES = 8  # latents are summed in groups of this many, which fill a vector register
+KEYS = 4  # along an axis: first position, even inside, odd inside, last
+MIXED = 255  # class of a position that sees more than one label; labels are below
+
+
+class Tables(NamedTuple):
+    """A network laid out for `encode_one`; a tap (ky, kx) is a parity (ky % 2, kx % 2) and a half (// 2)."""
+
+    first: Float32s  # (16 taps, labels + 1, 8); the last label is the padding: zeros
+    bias1: Float32s  # (8,)
+    expand1: Float32s  # (4 parities, 8, 4 halves * 16)
+    known1: (
+        Float32s  # (1 + labels * 16, 4 halves * 16): products of known vectors; row 0 is the padding: zeros
+    )
+    bias2: Float32s  # (16,)
+    expand2: Float32s  # (4 parities, 16, 4 halves * 32)
+    known2: Float32s  # (1 + labels * 16, 4 halves * 32)
+    bias3: Float32s  # (32,)
+    project: Float32s  # (positions, groups, 32, LANES)
+    known3: Float32s  # (labels, positions, groups, LANES): what a position adds to the latent
+    offset: Float32s  # (groups, LANES)
+
+
+class Scratch(NamedTuple):
+    """Working memory of `encode_one`; each thread has its own."""
+
+    padded: npt.NDArray[np.uint8]  # (angles + 2, ranges + 2)
+    lowest: npt.NDArray[np.uint8]  # (ranges + 2,)
+    highest: npt.NDArray[np.uint8]  # (ranges + 2,)
+    class1: npt.NDArray[np.uint8]  # (angles / 2, ranges / 2)
+    class2: npt.NDArray[np.uint8]  # (angles / 4, ranges / 4)
+    class3: npt.NDArray[np.uint8]  # (angles / 8, ranges / 8)
+    rows1: npt.NDArray[np.int32]  # (angles / 2 + 2, ranges / 2 + 2): rows of products1
+    rows2: npt.NDArray[np.int32]  # (angles / 4 + 2, ranges / 4 + 2): rows of products2
+    products1: Float32s  # (known + mixed, 4 * 16)
+    products2: Float32s  # (known + mixed, 4 * 32)
+    mixed: npt.NDArray[np.int32]  # (positions, 2)
+    hidden: Float32s  # (32,)
+    added: Float32s  # (positions, groups, LANES)
+    total: Float32s  # (groups, LANES)
+
+
+@njit(cache=True)
+def make_scratch(tables: Tables, angles: int, ranges: int) -> Scratch:
+    """Working memory for footprints of angles x ranges cells."""
+    labels, known = tables.first.shape[1] - 1, tables.known1.shape[0]
+    a1, r1, a2, r2, a3, r3 = angles // 2, ranges // 2, angles // 4, ranges // 4, angles // 8, ranges // 8
+    groups = tables.offset.shape[0]
+    products1 = np.empty((known + a1 * r1, tables.known1.shape[1]), np.float32)
+    products2 = np.empty((known + a2 * r2, tables.known2.shape[1]), np.float32)
+    products1[:known] = tables.known1
+    products2[:known] = tables.known2
+    return Scratch(
+        np.full((angles + 2, ranges + 2), labels, np.uint8),
+        np.empty(ranges + 2, np.uint8),
+        np.empty(ranges + 2, np.uint8),
+        np.empty((a1, r1), np.uint8),
+        np.empty((a2, r2), np.uint8),
+        np.empty((a3, r3), np.uint8),
+        np.zeros((a1 + 2, r1 + 2), np.int32),
+        np.zeros((a2 + 2, r2 + 2), np.int32),
+        products1,
+        products2,
+        np.empty((a1 * r1, 2), np.int32),
+        np.empty(CHANNELS[2], np.float32),
+        np.empty((a3 * r3, groups, LANES), np.float32),
+        np.empty((groups, LANES), np.float32),
+    )
+
+
+@njit(cache=True)
+def _classify(fine: Any, coarse: Any, lowest: Any, highest: Any) -> None:
+    """The class that fills each 4 x 4 field (stride 2, padding 1 left out), or MIXED."""
+    height, width = fine.shape
+    for i in range(coarse.shape[0]):
+        top, bottom = max(2 * i - 1, 0), min(2 * i + 2, height - 1)
+        row0, row1, row2, row3 = fine[top], fine[2 * i], fine[2 * i + 1], fine[bottom]
+        for j in range(width):
+            a, b, c, d = row0[j], row1[j], row2[j], row3[j]
+            lowest[j + 1] = min(min(a, b), min(c, d))
+            highest[j + 1] = max(max(a, b), max(c, d))
+        lowest[0], highest[0] = lowest[1], highest[1]
+        lowest[width + 1], highest[width + 1] = lowest[width], highest[width]
+        for j in range(coarse.shape[1]):
+            k = 2 * j
+            low = min(min(lowest[k], lowest[k + 1]), min(lowest[k + 2], lowest[k + 3]))
+            high = max(max(highest[k], highest[k + 1]), max(highest[k + 2], highest[k + 3]))
+            coarse[i, j] = low if low == high else MIXED
+
+
+@njit(cache=True)
+def _key(index: int, count: int) -> int:
+    """Which of the KEYS kinds of position this is along its axis."""
+    if index == 0:
+        return 0
+    if index == count - 1:
+        return 3
+    return 1 + (index & 1)
+
+
+@njit(cache=True)
+def _assign_rows(classes: Any, rows: Any, mixed: Any, known: int) -> int:
+    """Point each position at its row of products; list the mixed ones, which get new rows after the known."""
+    height, width = classes.shape
+    count = 0
+    for i in range(height):
+        row_key = 1 + _key(i, height) * KEYS
+        for j in range(width):
+            label = classes[i, j]
+            if label == MIXED:
+                rows[i + 1, j + 1] = known + count
+                mixed[count, 0] = i
+                mixed[count, 1] = j
+                count += 1
+            else:
+                rows[i + 1, j + 1] = np.int32(label) * (KEYS * KEYS) + row_key + _key(j, width)
+    return count
+
+
+@njit(cache=True)
+def _convolve_labels(first: Any, bias: Any, padded: Any, i: int, j: int, hidden: Any) -> None:
+    """First layer at (i, j): per pixel of the field one row of the table, then ReLU."""
+    for c in range(CHANNELS[0]):
+        hidden[c] = bias[c]
+    for ky in range(4):
+        a = first[4 * ky, padded[2 * i + ky, 2 * j]]
+        b = first[4 * ky + 1, padded[2 * i + ky, 2 * j + 1]]
+        c_ = first[4 * ky + 2, padded[2 * i + ky, 2 * j + 2]]
+        d = first[4 * ky + 3, padded[2 * i + ky, 2 * j + 3]]
+        for c in range(CHANNELS[0]):
+            hidden[c] += (a[c] + b[c]) + (c_[c] + d[c])
+    for c in range(CHANNELS[0]):
+        hidden[c] = max(hidden[c], np.float32(0))
+
+
+@njit(cache=True)
+def _convolve(products: Any, rows: Any, bias: Any, i: int, j: int, hidden: Any) -> None:
+    """A later layer at (i, j): sum of the field's products, which are there already, then ReLU."""
+    width = bias.shape[0]
+    for c in range(width):
+        hidden[c] = bias[c]
+    for ky in range(4):
+        left, right = 2 * (ky // 2) * width, (2 * (ky // 2) + 1) * width
+        p0 = products[rows[2 * i + ky, 2 * j], left:right]
+        p1 = products[rows[2 * i + ky, 2 * j + 1], left:right]
+        p2 = products[rows[2 * i + ky, 2 * j + 2], right : right + width]
+        p3 = products[rows[2 * i + ky, 2 * j + 3], right : right + width]
+        for c in range(width):
+            hidden[c] += (p0[c] + p1[c]) + (p2[c] + p3[c])
+    for c in range(width):
+        hidden[c] = max(hidden[c], np.float32(0))
+
+
+@njit(cache=True)
+def _multiply(hidden: Any, matrix: Any, out: Any) -> None:
+    """out = hidden @ matrix, four rows at a time so that `out` stays in registers longer."""
+    for c in range(0, matrix.shape[0], 4):
+        h0, h1, h2, h3 = hidden[c], hidden[c + 1], hidden[c + 2], hidden[c + 3]
+        w0, w1, w2, w3 = matrix[c], matrix[c + 1], matrix[c + 2], matrix[c + 3]
+        if c == 0:
+            for o in range(out.shape[0]):
+                out[o] = (h0 * w0[o] + h1 * w1[o]) + (h2 * w2[o] + h3 * w3[o])
+        else:
+            for o in range(out.shape[0]):
+                out[o] += (h0 * w0[o] + h1 * w1[o]) + (h2 * w2[o] + h3 * w3[o])
+
+
+@njit(cache=True)
+def _parity(i: int, j: int) -> int:
+    """Which quarter of the next taps can meet position (i, j): tap ky of output y reads 2 y - 1 + ky."""
+    return 2 * ((i + 1) & 1) + ((j + 1) & 1)
+
+
+@njit(cache=True)
+def _project(tables: Tables, scratch: Scratch, position: int) -> None:
+    """What the third layer's vector at this position adds to the latent."""
+    for g in range(tables.offset.shape[0]):
+        _multiply(scratch.hidden, tables.project[position, g], scratch.added[position, g])
+
+
+@njit(cache=True)
+def _forward(cells: Any, tables: Tables, scratch: Scratch) -> None:
+    """The latent into scratch.total, given the classes."""
+    s, known = scratch, tables.known1.shape[0]
+    s.padded[1:-1, 1:-1] = cells
+    for n in range(_assign_rows(s.class1, s.rows1, s.mixed, known)):
+        i, j = s.mixed[n]
+        _convolve_labels(tables.first, tables.bias1, s.padded, i, j, s.hidden)
+        _multiply(s.hidden, tables.expand1[_parity(i, j)], s.products1[known + n])
+    for n in range(_assign_rows(s.class2, s.rows2, s.mixed, known)):
+        i, j = s.mixed[n]
+        _convolve(s.products1, s.rows1, tables.bias2, i, j, s.hidden)
+        _multiply(s.hidden, tables.expand2[_parity(i, j)], s.products2[known + n])
+    s.total[:] = tables.offset
+    height, width = s.class3.shape
+    for i in range(height):
+        for j in range(width):
+            position, label = i * width + j, s.class3[i, j]
+            if label == MIXED:
+                _convolve(s.products2, s.rows2, tables.bias3, i, j, s.hidden)
+                _project(tables, s, position)
+                added = s.added[position]
+            else:
+                added = tables.known3[label, position]
+            for g in range(added.shape[0]):
+                for k in range(LANES):
+                    s.total[g, k] += added[g, k]
+
+
+@njit(cache=True, nogil=True)
+def encode_one(cells: Any, tables: Tables, scratch: Scratch, out: Any) -> None:
+    """The latent of one footprint (angles, ranges) into out (dim,); for use inside other kernels.
+
+    Nothing is checked here: labels must be below the number of labels.
+    """
+    _classify(cells, scratch.class1, scratch.lowest, scratch.highest)
+    _classify(scratch.class1, scratch.class2, scratch.lowest, scratch.highest)
+    _classify(scratch.class2, scratch.class3, scratch.lowest, scratch.highest)
+    _forward(cells, tables, scratch)
+    for k in range(out.shape[0]):
+        out[k] = scratch.total[k // LANES, k % LANES]
+
+
+@njit(cache=True, nogil=True)
+def encode_many(cells: Any, tables: Tables, out: Any) -> None:
+    """The latents of footprints (n, angles, ranges) into out (n, dim)."""
+    scratch = make_scratch(tables, cells.shape[1], cells.shape[2])
+    for n in range(cells.shape[0]):
+        encode_one(cells[n], tables, scratch, out[n])
+
+
+@njit(cache=True)
+def _learn_uniform(label: int, tables: Tables, scratch: Scratch) -> None:
+    """Compute a footprint of one label the long way and keep its outcomes as the known ones."""
+    scratch.class1[:] = MIXED
+    scratch.class2[:] = MIXED
+    scratch.class3[:] = MIXED
+    angles, ranges = scratch.padded.shape[0] - 2, scratch.padded.shape[1] - 2
+    _forward(np.full((angles, ranges), label, np.uint8), tables, scratch)
+    tables.known3[label] = scratch.added
+    for rows, products, known in (
+        (scratch.rows1, scratch.products1, tables.known1),
+        (scratch.rows2, scratch.products2, tables.known2),
+    ):
+        height, width = rows.shape[0] - 2, rows.shape[1] - 2
+        for i in range(height):
+            for j in range(width):
+                row = 1 + label * KEYS * KEYS + _key(i, height) * KEYS + _key(j, width)
+                known[row] = products[rows[i + 1, j + 1]]
+
+
+def build_tables(
+    kernels: tuple[Float32s, ...],  # (out, in, 4, 4) each
+    biases: tuple[Float32s, ...],  # (out,) each
+    projection: Float32s,  # (dim, 32 * angles / 8 * ranges / 8), positions last
+    offset: Float32s,  # (dim,)
+    angles: int,
+    ranges: int,
+) -> Tables:
+    """Lay a network out for `encode_one` and compute what it makes of uniform regions."""
+    labels, dim = kernels[0].shape[1], len(offset)
+    positions, groups = (angles // 8) * (ranges // 8), -(-dim // LANES)
+    first = np.zeros((16, labels + 1, CHANNELS[0]), np.float32)
+    first[:, :labels] = kernels[0].transpose(2, 3, 1, 0).reshape(16, labels, CHANNELS[0])
+    spread = np.zeros((groups * LANES, CHANNELS[2], positions), np.float32)
+    spread[:dim] = projection.reshape(dim, CHANNELS[2], positions)
+    padded_offset = np.zeros(groups * LANES, np.float32)
+    padded_offset[:dim] = offset
+    known = 1 + labels * KEYS * KEYS
+    tables = Tables(
+        first=first,
+        bias1=biases[0],
+        expand1=_expansion(kernels[1]),
+        known1=np.zeros((known, 4 * CHANNELS[1]), np.float32),
+        bias2=biases[1],
+        expand2=_expansion(kernels[2]),
+        known2=np.zeros((known, 4 * CHANNELS[2]), np.float32),
+        bias3=biases[2],
+        project=np.ascontiguousarray(
+            spread.reshape(groups, LANES, CHANNELS[2], positions).transpose(3, 0, 2, 1)
+        ),
+        known3=np.zeros((labels, positions, groups, LANES), np.float32),
+        offset=padded_offset.reshape(groups, LANES),
+    )
+    scratch = make_scratch(tables, angles, ranges)
+    for label in range(labels):
+        _learn_uniform(label, tables, scratch)
+    return tables
+
+
+def _expansion(kernel: Float32s) -> Float32s:
+    """(out, in, 4, 4) as (4 parities, in, 4 halves * out)."""
+    out, into = kernel.shape[:2]
+    split = kernel.reshape(out, into, 2, 2, 2, 2)  # (out, in, ky half, ky parity, kx half, kx parity)
+    return np.ascontiguousarray(split.transpose(3, 5, 1, 2, 4, 0).reshape(4, into, 4 * out))
