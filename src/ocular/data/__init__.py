@@ -1,1 +1,1 @@
-"""data"""
+"""Logged transitions on disk: the store, and importers that fill it."""

@@ -1,0 +1,241 @@
+"""One part of a transition store: a directory of zarr arrays, and a seal that says which bytes belong in it.
+
+Checksums come before zarr, which reads a missing chunk as zeros without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import zarr
+from zarr.codecs import BloscCodec
+
+from ocular.errors import DamagedFileError, InputError
+from ocular.records import FootprintGeometry, Footprints, Indices, Inputs, Labels, Transitions, check_labels
+from ocular.sealed import read_sealed, sync_directory, write_sealed
+
+VERSION = 1  # of the store's format, parts included
+SEAL = "part.sealed"
+
+_KIND = "transition store part"
+_FOOTPRINT_CHUNK, _ROW_CHUNK = 64, 16_384  # rows compressed together
+_CHUNKS_PER_SHARD = 64  # chunks in one file
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all parts of a store have in common."""
+
+    labels: tuple[str, ...]
+    geometry: FootprintGeometry
+    state_dim: int
+    action_dim: int
+
+    def __post_init__(self) -> None:
+        check_labels(self.labels)
+        if self.state_dim < 1 or self.action_dim < 1:
+            raise InputError(
+                f"state_dim={self.state_dim}, action_dim={self.action_dim}; allowed are positive numbers"
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON objects."""
+        return {**asdict(self), "labels": list(self.labels)}
+
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> Shared:
+        """The inverse of to_json."""
+        geometry = FootprintGeometry(**fields["geometry"])
+        return cls(tuple(fields["labels"]), geometry, fields["state_dim"], fields["action_dim"])
+
+
+@dataclass(frozen=True, slots=True)
+class PartSummary:
+    """What a part holds."""
+
+    transitions: int
+    footprints: int  # distinct ones
+    environments: dict[str, int]  # transitions in each
+    files: int
+    size: int  # [bytes] on disk, without the seal
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part as its seal describes it."""
+
+    directory: Path
+    seal: str  # checksum of the seal
+    summary: PartSummary
+    checksums: dict[str, str]  # of each file, by its path inside the directory
+
+
+def write_part(directory: Path, name: str, transitions: Transitions) -> None:
+    """Fill a new directory and seal it."""
+    inputs = transitions.inputs
+    index, cells = _distinct_footprints(inputs)
+    counts = np.bincount(transitions.environment, minlength=len(transitions.environments))
+    contents = {
+        "transitions": len(transitions),
+        "footprints": len(cells),
+        "environments": [[known, int(n)] for known, n in zip(transitions.environments, counts, strict=True)],
+    }
+    group = zarr.create_group(directory, zarr_format=3, attributes={"name": name, **contents})
+    values: dict[str, npt.NDArray[Any]] = {
+        "states": inputs.states,
+        "actions": inputs.actions,
+        "next_states": transitions.next_states,
+        "headings": inputs.headings,
+        "environment": transitions.environment,
+        "footprint_index": index,
+        "footprints": cells,
+    }
+    for field, dtype in _DTYPES.items():
+        _write_array(group, field, values[field].astype(dtype, casting="safe"))
+    _flush(directory)
+    files = [[file, size, checksum(directory / file)] for file, size in _sizes(directory).items()]
+    manifest = {"name": name, **contents, "files": files}
+    write_sealed(directory / SEAL, kind=_KIND, version=VERSION, manifest=manifest, arrays={})
+
+
+def open_part(directory: Path, seal: str) -> Part:
+    """Check a part's seal against its checksum, and that no file is missing, extra, or of another size."""
+    if not (directory / SEAL).is_file():
+        raise DamagedFileError(f"{directory} has no {SEAL}; allowed is a whole part")
+    found = checksum(directory / SEAL)
+    manifest = read_sealed(directory / SEAL, kind=_KIND, version=VERSION).manifest
+    if found != seal:
+        raise DamagedFileError(
+            f"{directory / SEAL} has the checksum {found}; allowed is the one in the store's index: {seal}"
+        )
+    sizes = {file: size for file, size, _ in manifest["files"]}
+    _check_sizes(directory, sizes)
+    return Part(
+        directory=directory,
+        seal=seal,
+        summary=PartSummary(
+            transitions=manifest["transitions"],
+            footprints=manifest["footprints"],
+            environments=dict(manifest["environments"]),
+            files=len(sizes),
+            size=sum(sizes.values()),
+        ),
+        checksums={file: digest for file, _, digest in manifest["files"]},
+    )
+
+
+def load_part(part: Part, shared: Shared) -> Transitions:
+    """Read a part once every checksum was found to fit."""
+    for file, want in part.checksums.items():
+        found = checksum(part.directory / file)
+        if found != want:
+            raise DamagedFileError(
+                f"{part.directory / file} is damaged: it has the checksum {found}; allowed is {want}"
+            )
+    arrays = {field: _read_array(part.directory / field) for field in _DTYPES}
+    try:
+        inputs = Inputs(
+            states=arrays["states"],
+            actions=arrays["actions"],
+            headings=arrays["headings"],
+            footprint_index=arrays["footprint_index"],
+            footprints=Footprints(arrays["footprints"], shared.labels, shared.geometry),
+        )
+        return Transitions(
+            inputs=inputs,
+            next_states=arrays["next_states"],
+            environment=arrays["environment"],
+            environments=tuple(part.summary.environments),
+        )
+    except InputError as error:
+        raise DamagedFileError(f"{part.directory} contradicts itself: {error}") from error
+
+
+def checksum(file: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    try:
+        with open(file, "rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise DamagedFileError(f"cannot read {file}: {error.strerror}; allowed is a readable file") from error
+
+
+_DTYPES = {
+    "states": np.float64,  # (n, d)
+    "actions": np.float64,  # (n, m)
+    "next_states": np.float64,  # (n, d)
+    "headings": np.float64,  # (n,) [rad]
+    "environment": np.int64,  # (n,)
+    "footprint_index": np.int64,  # (n,)
+    "footprints": np.uint8,  # (k, angles, ranges)
+}
+
+
+def _distinct_footprints(inputs: Inputs) -> tuple[Indices, Labels]:
+    """An index into the footprints that some row looks at, and these footprints, each once."""
+    cells = inputs.footprints.cells
+    kept: dict[bytes, int] = {}  # digest of an image -> its new row
+    first: list[int] = []  # the old row of each new one
+    renumbered = np.zeros(len(cells), np.int64)
+    for row in np.unique(inputs.footprint_index):
+        digest = hashlib.sha256(cells[row].tobytes()).digest()
+        if digest not in kept:
+            kept[digest] = len(first)
+            first.append(int(row))
+        renumbered[row] = kept[digest]
+    return renumbered[inputs.footprint_index], cells[np.array(first, np.int64)]
+
+
+def _write_array(group: zarr.Group, field: str, values: npt.NDArray[Any]) -> None:
+    longest = _FOOTPRINT_CHUNK if field == "footprints" else _ROW_CHUNK
+    chunk = max(1, min(longest, len(values)))
+    chunks_used = max(1, -(-len(values) // chunk))
+    shard = chunk * min(_CHUNKS_PER_SHARD, chunks_used)
+    array = group.create_array(
+        field,
+        shape=values.shape,
+        dtype=values.dtype,
+        chunks=(chunk, *values.shape[1:]),
+        shards=(shard, *values.shape[1:]),
+        compressors=BloscCodec(cname="zstd", clevel=5, shuffle="shuffle"),
+        config={"write_empty_chunks": True},  # so that every chunk is on disk, and missing means damaged
+    )
+    array[...] = values
+
+
+def _read_array(directory: Path) -> npt.NDArray[Any]:
+    return np.asarray(zarr.open_array(directory, mode="r", zarr_format=3)[...])
+
+
+def _sizes(directory: Path) -> dict[str, int]:
+    """Size of every file below a directory but the seal, by relative path, sorted."""
+    files = [file for file in directory.rglob("*") if not file.is_dir() and file != directory / SEAL]
+    return {file.relative_to(directory).as_posix(): file.lstat().st_size for file in sorted(files)}
+
+
+def _check_sizes(directory: Path, want: dict[str, int]) -> None:
+    found = _sizes(directory)
+    for file in want.keys() - found.keys():
+        raise DamagedFileError(
+            f"{directory} lacks the file {file}; allowed are all {len(want)} of its {SEAL}"
+        )
+    for file in found.keys() - want.keys():
+        raise DamagedFileError(f"{directory} has an extra file {file}; allowed are those of its {SEAL}")
+    for file, size in want.items():
+        if found[file] != size:
+            raise DamagedFileError(f"{directory / file} has {found[file]} bytes; allowed are {size}")
+
+
+def _flush(directory: Path) -> None:
+    """Make everything below a directory last through a power cut."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            with open(Path(folder, name), "rb") as file:
+                os.fsync(file.fileno())
+        sync_directory(Path(folder))
