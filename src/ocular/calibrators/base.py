@@ -1,0 +1,122 @@
+"""What every calibrator offers, and the two ways there are: one cell, or cells that a tree finds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ocular.calibrators.calibration import Calibration, process
+from ocular.calibrators.features import features
+from ocular.conformal import CellScores
+from ocular.dynamics import LinearGaussian
+from ocular.encoding import ConvEncoder
+from ocular.errors import InputError, check_covariance, check_probability, check_shape
+from ocular.partition import TreePartition, TreeSettings
+from ocular.records import Floats, Footprints, Indices, Transitions
+from ocular.seeds import integer, stream
+
+EncoderSource = Callable[[Footprints, int], ConvEncoder]
+"""Makes an encoder from the partition split's distinct footprints and a seed: trains one, or recalls one."""
+
+
+class Calibrator(ABC):
+    """A recipe that turns logged transitions into a calibration of a given model."""
+
+    @abstractmethod
+    def fit(
+        self, transitions: Transitions, model: LinearGaussian, state_cov: Floats, *, seed: int
+    ) -> Calibration:
+        """Calibrate; the same arguments give the same bytes."""
+
+
+@dataclass(frozen=True)
+class LocalCalibrator(Calibrator):
+    """LOCART on a method's own inputs: one share of the data draws the cells, the rest calibrates them."""
+
+    method: str
+    features: str
+    encoder: EncoderSource | None = None
+    tree: TreeSettings = TreeSettings()
+    partition_share: float = 0.7
+    fallback: bool = False
+
+    def __post_init__(self) -> None:
+        check_probability("partition_share", self.partition_share)
+
+    def fit(
+        self, transitions: Transitions, model: LinearGaussian, state_cov: Floats, *, seed: int
+    ) -> Calibration:
+        """Alg. 1, offline part: encoder and tree from the partition split, thresholds from the other."""
+        blank = blank_calibration(self.method, transitions, model, state_cov, seed)
+        partition_rows, conformal_rows = split_rows(len(transitions), self.partition_share, seed)
+        encoder = None
+        if self.encoder is not None:
+            encoder = self.encoder(footprints_of(transitions, partition_rows), integer(seed, "encoder"))
+        feature_map = features(self.features)
+        inputs = process(transitions.inputs, feature_map, encoder)
+        scores = blank.score(transitions)
+        check_scores(scores)
+        # The cells are drawn by the distance, the thresholds are on its square: squared, the fast and
+        # uncertain transitions would claim all the splits and leave slow ones merged.
+        partition = TreePartition.fit(
+            inputs[partition_rows],
+            np.sqrt(scores[partition_rows]),
+            self.tree,
+            integer(seed, "tree"),
+        )
+        cells = partition.apply(inputs[conformal_rows])
+        return replace(
+            blank,
+            features=feature_map,
+            encoder=encoder,
+            partition=partition,
+            scores=CellScores.group(scores[conformal_rows], cells, partition.n_cells),
+            fallback=self.fallback,
+        )
+
+
+def blank_calibration(
+    method: str, transitions: Transitions, model: LinearGaussian, state_cov: Floats, seed: int
+) -> Calibration:
+    """The model as given, before any data has been looked at; checks what every method relies on."""
+    check_shape("state_cov", state_cov, (model.state_dim, model.state_dim))
+    check_covariance("state_cov", state_cov)
+    check_shape("states", transitions.inputs.states, (None, model.state_dim))
+    check_shape("actions", transitions.inputs.actions, (None, model.action_dim))
+    return Calibration(
+        method,
+        model,
+        state_cov,
+        provenance={
+            "environments": list(transitions.environments),
+            "transitions": len(transitions),
+            "seed": seed,
+        },
+    )
+
+
+def split_rows(n: int, partition_share: float, seed: int) -> tuple[Indices, Indices]:
+    """Row numbers of the partition split and of the conformal split, each ascending."""
+    order = stream(seed, "split").permutation(n)
+    cut = round(partition_share * n)
+    return np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def footprints_of(transitions: Transitions, rows: Indices) -> Footprints:
+    """The distinct footprints that these transitions look at."""
+    footprints = transitions.inputs.footprints
+    return replace(footprints, cells=footprints.cells[np.unique(transitions.inputs.footprint_index[rows])])
+
+
+def check_scores(scores: Floats) -> None:
+    """Raise where the model calls a logged step impossible: no scale of its covariance could cover it."""
+    impossible = np.flatnonzero(np.isinf(scores))
+    if len(impossible):
+        raise InputError(
+            f"{len(impossible)} of {len(scores)} transitions are impossible under the model, the first in "
+            f"row {impossible[0]}: they deviate along a direction in which the prediction has no variance; "
+            "allowed is a model (Q, state_cov) with some variance in every direction that is seen to vary"
+        )

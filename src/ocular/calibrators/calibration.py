@@ -1,0 +1,93 @@
+"""The result of calibrating: a model that knows, for every input, how far to trust itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from ocular.calibrators.features import FeatureMap
+from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
+from ocular.dynamics import LinearGaussian
+from ocular.encoding import ConvEncoder
+from ocular.errors import InputError
+from ocular.partition import Partition, TreePartition, WholeSpace
+from ocular.records import Floats, Footprints, Gaussian, Indices, Inputs, Transitions
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A model, the rule that sorts inputs into cells, and the scores seen in each cell.
+
+    Without scores (NoCP) the model is taken at its word. Any alpha can be asked for: nothing is refitted.
+    """
+
+    method: str
+    model: LinearGaussian
+    state_cov: Floats  # (d, d), covariance of the state estimate that predictions start from
+    features: FeatureMap | None = None  # None: cells do not depend on velocity and action
+    encoder: ConvEncoder | None = None  # None: cells do not depend on what is seen
+    partition: Partition = field(default_factory=WholeSpace)
+    scores: CellScores | None = None
+    fallback: bool = False  # starved cells take their nearest sufficient ancestor's threshold
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def predict(self, inputs: Inputs) -> Gaussian:
+        """The uncalibrated prediction N(A s + B a, A Sigma_0 A^T + Q)."""
+        return self.model.predict(Gaussian(inputs.states, self.state_cov), inputs.actions)
+
+    def score(self, transitions: Transitions) -> Floats:
+        """How wrong the model was about each transition: the squared Mahalanobis distance."""
+        return squared_mahalanobis(self.predict(transitions.inputs), transitions.next_states)
+
+    def cells(self, inputs: Inputs) -> Indices:
+        """Cell k of each input: PROCESS, then the partition (Sec. 4.3)."""
+        return self.partition.apply(process(inputs, self.features, self.encoder))
+
+    def thresholds(self, alpha: float | Fraction) -> Floats:
+        """q_hat of each cell, on the squared distance; infinite where a cell has too few points."""
+        if self.scores is None:
+            return np.full(self.partition.n_cells, self._chi2(alpha))
+        lineage = None
+        if self.fallback and isinstance(self.partition, TreePartition):
+            lineage = Lineage(self.partition.leaves(), self.partition.parents())
+        return self.scores.thresholds(alpha, lineage)
+
+    def scales(self, alpha: float | Fraction) -> Floats:
+        """xi_k = q_hat_k / chi2 quantile: the factor on the covariance in each cell."""
+        return self.thresholds(alpha) / self._chi2(alpha)
+
+    def scale(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
+        """xi of each input."""
+        return self.scales(alpha)[self.cells(inputs)]
+
+    def region(self, inputs: Inputs, alpha: float | Fraction) -> Region:
+        """Where the next state lies with probability at least 1 - alpha, one ellipsoid an input (Eq. 2)."""
+        return Region(self.predict(inputs), self.thresholds(alpha)[self.cells(inputs)])
+
+    def _chi2(self, alpha: float | Fraction) -> float:
+        return float(chi2.isf(float(exact_fraction(alpha)), self.model.state_dim))
+
+
+def process(inputs: Inputs, features: FeatureMap | None, encoder: ConvEncoder | None) -> Floats:
+    """PROCESS of the paper: drop the pose, keep velocity and action, encode each distinct footprint once."""
+    columns = [np.empty((len(inputs), 0))]
+    if features is not None:
+        columns.append(features(inputs))
+    if encoder is not None:
+        _check_same_view(inputs.footprints, encoder)
+        seen, row = np.unique(inputs.footprint_index, return_inverse=True)
+        columns.append(encoder.encode(inputs.footprints.cells[seen])[row])
+    return np.concatenate(columns, axis=1)
+
+
+def _check_same_view(footprints: Footprints, encoder: ConvEncoder) -> None:
+    """Raise when the footprints have other labels, or another grid, than the encoder was trained on."""
+    if footprints.labels != encoder.labels:
+        raise InputError(f"footprints have the labels {footprints.labels}; allowed are {encoder.labels}")
+    if footprints.geometry != encoder.geometry:
+        raise InputError(f"footprints have the geometry {footprints.geometry}; allowed is {encoder.geometry}")

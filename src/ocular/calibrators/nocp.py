@@ -1,0 +1,21 @@
+"""NoCP: the model's own region, uncalibrated. What the others are compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ocular.calibrators.base import Calibrator, blank_calibration
+from ocular.calibrators.calibration import Calibration
+from ocular.dynamics import LinearGaussian
+from ocular.records import Floats, Transitions
+
+
+@dataclass(frozen=True)
+class NoCP(Calibrator):
+    """xi = 1 everywhere."""
+
+    def fit(
+        self, transitions: Transitions, model: LinearGaussian, state_cov: Floats, *, seed: int
+    ) -> Calibration:
+        """Looks at no score."""
+        return blank_calibration("nocp", transitions, model, state_cov, seed)

@@ -1,0 +1,150 @@
+"""Rows on disk: long-form, sorted, written whole or not at all, with their provenance beside them."""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ocular.errors import DamagedFileError, InputError
+from ocular.sealed import atomic_write_bytes
+
+Row = dict[str, Any]
+PACKAGES = ("ocular", "numpy", "scipy", "scikit-learn", "torch", "numba", "zarr")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFile:
+    """A CSV whose rows are known by `key`; adding a row again replaces it, so a resumed run ends the same."""
+
+    path: Path
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def read(self) -> list[Row]:
+        """All rows, values as text; nothing when the file is not there yet."""
+        if not self.path.exists():
+            return []
+        with self.path.open(newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != self.columns:
+                raise DamagedFileError(
+                    f"{self.path} has the columns {reader.fieldnames}; allowed are {list(self.columns)}"
+                )
+            rows = list(reader)
+        for number, row in enumerate(rows, start=2):
+            if None in row or None in row.values():
+                raise DamagedFileError(
+                    f"{self.path}, line {number}: {row}; allowed are {len(self.columns)} values a line"
+                )
+        return rows
+
+    def keys(self) -> set[tuple[str, ...]]:
+        """The keys that are there already."""
+        return {self._key(row) for row in self.read()}
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Merge rows in and rewrite the file, sorted, in one atomic step."""
+        merged = {self._key(row): row for row in self.read()}
+        for row in rows:
+            if set(row) != set(self.columns):
+                raise InputError(f"a row has the columns {sorted(row)}; allowed are {sorted(self.columns)}")
+            text = {name: _text(row[name]) for name in self.columns}
+            merged[self._key(text)] = text
+        buffer = io.StringIO()
+        writer = csv.DictWriter(buffer, self.columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(merged[key] for key in sorted(merged, key=_natural))
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write_bytes(self.path, buffer.getvalue().encode())
+
+    def _key(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(str(row[name]) for name in self.key)
+
+
+def _natural(key: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """Sort 2 before 10, and numbers before names."""
+    return tuple((int(part), "") if part.isdecimal() else (10**18, part) for part in key)
+
+
+def _text(value: object) -> str:
+    # Six significant digits: far below Monte-Carlo noise, and the same text on every machine.
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What made the rows of one file: configuration, and every run that added to them."""
+
+    path: Path
+    config: Mapping[str, Any]
+
+    def check(self) -> None:
+        """Raise when the rows there were made with another configuration; mixing them would be a lie."""
+        made_with = self._read().get("config", None)
+        wanted = json.loads(json.dumps(self.config))
+        if made_with is not None and made_with != wanted:
+            differing = sorted(
+                k for k in made_with.keys() | wanted.keys() if made_with.get(k) != wanted.get(k)
+            )
+            raise InputError(
+                f"{self.path} was made with another configuration: "
+                + "; ".join(f"{k} was {made_with.get(k)!r}, now {wanted.get(k)!r}" for k in differing)
+                + ". Allowed: the same configuration, or another output folder"
+            )
+
+    def add_run(self, *, seconds: float, rows: Sequence[str], workers: int) -> None:
+        """Record one run: commit, versions, machine, wall time, and which rows it added."""
+        self.check()
+        record = self._read() or {"config": dict(self.config), "runs": []}
+        record["runs"].append(
+            {
+                "commit": current_commit(),
+                "versions": {"python": platform.python_version(), **_versions()},
+                "machine": platform.machine(),
+                "cores": os.cpu_count(),
+                "workers": workers,
+                "wall_seconds": round(seconds, 1),
+                "rows": list(rows),
+            }
+        )
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write_bytes(self.path, (json.dumps(record, indent=1) + "\n").encode())
+
+    def _read(self) -> dict[str, Any]:
+        if not self.path.exists():
+            return {}
+        try:
+            record = json.loads(self.path.read_text())
+        except ValueError as error:
+            raise DamagedFileError(f"{self.path} is not JSON: {error}; allowed is what a run wrote") from None
+        if not isinstance(record, dict) or not {"config", "runs"} <= record.keys():
+            raise DamagedFileError(f"{self.path} lacks config and runs; allowed is what a run wrote")
+        return record
+
+
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def current_commit() -> str:
+    """The commit of the source tree, marked when files differ from it; 'unknown' outside a checkout."""
+    here = Path(__file__).parent
+    try:
+        commit = _git(here, "rev-parse", "HEAD")
+        return commit + ("-modified" if _git(here, "status", "--porcelain", "--", "src", ":/src") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
