@@ -1,0 +1,112 @@
+"""Transitions for calibration, and cases for testing, from a grid over states and actions (section V.A)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocular.errors import InputError
+from ocular.records import Floats, Footprints, Indices, Inputs, Transitions
+from ocular.worlds.map_file import PLANAR_LABELS
+from ocular.worlds.planar import Flags, PlanarWorld, heading
+
+DECIMALS = 12  # of positions [m] and headings [rad]: two poses that agree in these are one pose
+
+
+@dataclass(frozen=True, slots=True)
+class GridSpec:
+    """How many values each axis has; every combination is a case."""
+
+    positions: int = 16
+    velocities: int = 8
+    actions: int = 4
+    max_speed: float = 1.8  # on each axis [m/s]
+    max_action: float = 0.9  # on each axis [m/s^2]
+
+    def __post_init__(self) -> None:
+        if min(self.positions, self.velocities, self.actions) < 2:
+            raise InputError(f"{self}; allowed are at least 2 positions, velocities and actions")
+        if not (0 < self.max_speed < np.inf and 0 < self.max_action < np.inf):
+            raise InputError(f"{self}; allowed are positive, finite max_speed and max_action")
+
+
+CALIBRATION_GRID = GridSpec()
+TEST_GRID = GridSpec(positions=8, velocities=4, actions=4)
+
+
+def grid_cases(world: PlanarWorld, spec: GridSpec) -> tuple[Floats, Floats]:
+    """States (n, 4) and actions (n, 2) of every combination, the last axis of the actions the fastest."""
+    width, height = world.map.size
+    axes = (
+        np.linspace(0.0, width, spec.positions),
+        np.linspace(0.0, height, spec.positions),
+        *(_symmetric(spec.max_speed, spec.velocities),) * 2,
+        *(_symmetric(spec.max_action, spec.actions),) * 2,
+    )
+    cases = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+    return cases[:, :4], cases[:, 4:]
+
+
+def collect_transitions(
+    world: PlanarWorld, spec: GridSpec, rng: np.random.Generator, *, threads: int = 1
+) -> Transitions:
+    """One particle from each case; kept where the case's start and the particle's end are free.
+
+    A pose from which every particle collides leaves no transition, but its footprint stays for an encoder.
+    """
+    cases = _cases_that_start_free(world, spec, threads)
+    next_states = world.draw(rng, cases.states, cases.actions)
+    kept = world.is_free(next_states[:, :2])
+    return Transitions(
+        inputs=cases.take(kept),
+        next_states=next_states[kept],
+        environment=np.zeros(np.count_nonzero(kept), np.int64),
+        environments=(world.map.name,),
+    )
+
+
+def held_out_cases(
+    world: PlanarWorld, spec: GridSpec = TEST_GRID, *, threads: int = 1
+) -> tuple[Inputs, Flags]:
+    """Cases to test a calibration on, and whether each starts out of distribution, on slippery ground.
+
+    Kept where the start and the end are free, the end being that of the true dynamics without noise.
+    """
+    cases = _cases_that_start_free(world, spec, threads)
+    inputs = cases.take(world.is_free(world.expected(cases.states, cases.actions)[:, :2]))
+    return inputs, world.region(inputs.states[:, :2])
+
+
+def _cases_that_start_free(world: PlanarWorld, spec: GridSpec, threads: int) -> Inputs:
+    """The grid's cases with what their robots see; robots in one pose share the footprint."""
+    states, actions = grid_cases(world, spec)
+    free = world.is_free(states[:, :2])
+    states, actions = states[free], actions[free]
+    headings = heading(states, last=np.zeros(len(states)))
+    poses, index = _distinct(np.column_stack([states[:, :2], headings]))
+    return Inputs(
+        states=states,
+        actions=actions,
+        headings=headings,
+        footprint_index=index,
+        footprints=Footprints(
+            world.observe(poses[:, :2], poses[:, 2], threads=threads), PLANAR_LABELS, world.geometry
+        ),
+    )
+
+
+def _distinct(poses: Floats) -> tuple[Floats, Indices]:
+    """Distinct rows of (x, y, heading), and which of them each row is."""
+    # Collinear velocities have headings that differ in the last bit, and -pi and pi are one heading.
+    rounded = np.round(poses, DECIMALS)
+    rounded[:, 2] = np.where(
+        rounded[:, 2] <= np.round(-np.pi, DECIMALS), np.round(np.pi, DECIMALS), rounded[:, 2]
+    )
+    distinct, index = np.unique(rounded, axis=0, return_inverse=True)
+    return distinct, index.reshape(-1).astype(np.int64)
+
+
+def _symmetric(limit: float, count: int) -> Floats:
+    """lin(-limit, limit, count), symmetric to the last bit, an exact zero in the middle of an odd count."""
+    return limit * ((2.0 * np.arange(count) - (count - 1)) / (count - 1))
