@@ -61,7 +61,10 @@ def write_sealed(
     manifest: Mapping[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
 ) -> None:
-    """Write a sealed file of this kind; a kill at any moment leaves the old file or the new one."""
+    """Write a sealed file of this kind; a kill at any moment leaves the old file or the new one.
+
+    The keys of the manifest come back sorted and its tuples as lists; it refuses whatever else JSON changes.
+    """
     tensors = {name: _native(name, array) for name, array in arrays.items()}
     document = {
         "sealed": _ENVELOPE,
