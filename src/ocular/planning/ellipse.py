@@ -1,0 +1,195 @@
+"""Does the position ellipse of a region touch a known obstacle? Exact, and mostly without visiting a cell.
+
+An ellipse is {p : (p - μ)ᵀ M⁻¹ (p - μ) <= 1} with M = q S: q the chi-square quantile of the region and S the
+position block of its calibrated covariance (the region's shadow on the plane). M may be singular (a segment
+or a point). Cells are closed squares; whatever lies outside of the map is UNKNOWN, so it is no obstacle.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from ocular.planning.belief import BeliefMap
+from ocular.records import UNKNOWN
+
+HALF_DIAGONAL = float(np.sqrt(0.5))  # of a cell, in cells
+SLACK = 1e-3  # in cells: the shortcuts keep this far from ties, which the visit of the cells decides
+BISECTIONS = 7  # a penetration depth is known to 1/128
+
+
+class Obstacles(NamedTuple):
+    """The arrays of a belief map that a kernel needs; row 0 is the lowest y."""
+
+    labels: npt.NDArray[np.uint8]  # (rows, cols)
+    distance: npt.NDArray[np.float32]  # (rows, cols) [m], cell centre to nearest OCCUPIED cell centre
+    cap: float  # [m], distances from here on are lower bounds
+    unknown: int  # label index
+    resolution: float  # [m]
+    x0: float  # [m], left edge of column 0
+    y0: float  # [m], lower edge of row 0
+
+
+def obstacles_of(belief: BeliefMap) -> Obstacles:
+    """What the kernels read of a belief map; ask anew after each update: a map that grew has new arrays."""
+    return Obstacles(
+        labels=belief.labels,
+        distance=belief.obstacle_distance,
+        cap=belief.distance_cap,
+        unknown=belief.names.index(UNKNOWN),
+        resolution=belief.resolution,
+        x0=belief.origin[0],
+        y0=belief.origin[1],
+    )
+
+
+@njit(cache=True)
+def _span_in_strip(a: float, b: float, c: float, low: float, high: float) -> tuple[float, float]:
+    """Least and largest x - mu_x over the part of the ellipse [[a, b], [b, c]] with low <= y - mu_y <= high.
+
+    At a given height the ellipse is an interval around b / c * height; its right end is concave in the height
+    and highest at b / sqrt(a), so over the strip it is largest at the height nearest to that.
+    """
+    reach = np.sqrt(c)
+    low, high = max(low, -reach), min(high, reach)
+    if a <= 0.0:
+        return 0.0, 0.0
+    slope = b / c if c > 0.0 else 0.0
+    conditional = max(a - slope * b, 0.0)  # Schur complement
+    top = b / np.sqrt(a)
+    right, left = min(max(top, low), high), min(max(-top, low), high)
+    free_right = 1.0 - right * right / c if c > 0.0 else 1.0
+    free_left = 1.0 - left * left / c if c > 0.0 else 1.0
+    return (
+        slope * left - np.sqrt(conditional * max(free_left, 0.0)),
+        slope * right + np.sqrt(conditional * max(free_right, 0.0)),
+    )
+
+
+@njit(cache=True)
+def _rows(y: float, c: float, map_: Obstacles) -> tuple[int, int]:
+    """First and last row of closed cells that the ellipse reaches; may lie outside of the map."""
+    reach = np.sqrt(c)
+    first = np.ceil((y - reach - map_.y0) / map_.resolution) - 1.0
+    last = np.floor((y + reach - map_.y0) / map_.resolution)
+    rows = float(map_.distance.shape[0])
+    return int(min(max(first, -1.0), rows)), int(min(max(last, -1.0), rows))
+
+
+@njit(cache=True)
+def _columns(x: float, y: float, a: float, b: float, c: float, row: int, map_: Obstacles) -> tuple[int, int]:
+    """First and last column of closed cells that the ellipse reaches in this row; may be outside the map."""
+    low = map_.y0 + row * map_.resolution - y
+    left, right = _span_in_strip(a, b, c, low, low + map_.resolution)
+    first = np.ceil((x + left - map_.x0) / map_.resolution) - 1.0
+    last = np.floor((x + right - map_.x0) / map_.resolution)
+    columns = float(map_.distance.shape[1])
+    return int(min(max(first, -1.0), columns)), int(min(max(last, -1.0), columns))
+
+
+@njit(cache=True)
+def _visit(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
+    """Walk the cells of the ellipse row by row, leaping as far as the distance field allows."""
+    rows, columns = map_.distance.shape
+    first_row, last_row = _rows(y, c, map_)
+    for row in range(max(first_row, 0), min(last_row, rows - 1) + 1):
+        first, last = _columns(x, y, a, b, c, row, map_)
+        column, last = max(first, 0), min(last, columns - 1)
+        while column <= last:
+            cells_away = map_.distance[row, column] / map_.resolution
+            if cells_away < 0.5:
+                return True
+            leap = np.ceil(cells_away - SLACK)
+            column += int(leap) if leap < columns else columns
+    return False
+
+
+@njit(cache=True)
+def _norm(x: float, y: float) -> float:
+    return float(np.sqrt(x * x + y * y))
+
+
+@njit(cache=True)
+def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
+    """Whether the ellipse with centre (x, y) and M = [[a, b], [b, c]] meets an OCCUPIED cell."""
+    if not np.isfinite(a + c + x + y):
+        return True
+    rows, columns = map_.distance.shape
+    column_at, row_at = (x - map_.x0) / map_.resolution, (y - map_.y0) / map_.resolution
+    # Moving an outside point onto the map brings no obstacle further away: a lower bound stays one.
+    near_column = min(max(column_at, 0.5), columns - 0.5)
+    near_row = min(max(row_at, 0.5), rows - 0.5)
+    row, column = int(near_row), int(near_column)
+    away = float(map_.distance[row, column])
+    clearance = away - (2.0 * HALF_DIAGONAL + SLACK) * map_.resolution
+    spread = 0.5 * (a + c)
+    if clearance > 0.0 and clearance * clearance > 2.0 * spread:  # the trace bounds the largest eigenvalue
+        return False
+    bulge = np.sqrt(0.25 * (a - c) * (a - c) + b * b)
+    offset = _norm(near_column - column - 0.5, near_row - row - 0.5)
+    clearance = away - (offset + HALF_DIAGONAL + SLACK) * map_.resolution
+    if clearance > 0.0 and clearance * clearance > spread + bulge:  # beyond the major semi-axis
+        return False
+    if away < map_.cap:
+        to_centre = away + (_norm(column_at - column - 0.5, row_at - row - 0.5) + SLACK) * map_.resolution
+        if to_centre * to_centre < spread - bulge:  # a cell centre within the minor semi-axis
+            return True
+    return bool(_visit(x, y, a, b, c, map_))
+
+
+@njit(cache=True)
+def point_hits(x: float, y: float, map_: Obstacles) -> bool:
+    """Whether the cell that holds this point is OCCUPIED."""
+    rows, columns = map_.distance.shape
+    column, row = (x - map_.x0) / map_.resolution, (y - map_.y0) / map_.resolution
+    on_map = column >= 0.0 and row >= 0.0 and column < columns and row < rows
+    return on_map and map_.distance[int(row), int(column)] <= 0.0
+
+
+@njit(cache=True)
+def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> float:
+    """How deep obstacles reach into the ellipse: 0 when clear, 1 when the centre itself is in one.
+
+    It is 1 - s for the largest s in [0, 1] such that the ellipse with semi-axes scaled by s is clear: one
+    minus the least Mahalanobis distance of an obstacle over that of the boundary. Rounded up to 1/128.
+    """
+    if not np.isfinite(a + c + x + y):
+        return 1.0
+    if not hits_obstacle(x, y, a, b, c, map_):
+        return 0.0
+    clear, hit = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (clear + hit)
+        square = middle * middle
+        if hits_obstacle(x, y, square * a, square * b, square * c, map_):
+            hit = middle
+        else:
+            clear = middle
+    return 1.0 - clear
+
+
+@njit(cache=True)
+def within_seen(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
+    """Whether every cell that the ellipse meets lies on the map and is not UNKNOWN."""
+    if not np.isfinite(a + c + x + y):
+        return False
+    rows, columns = map_.labels.shape
+    first_row, last_row = _rows(y, c, map_)
+    if first_row < 0 or last_row >= rows:
+        return False
+    for row in range(first_row, last_row + 1):
+        first, last = _columns(x, y, a, b, c, row, map_)
+        if first < 0 or last >= columns:
+            return False
+        for column in range(first, last + 1):
+            if map_.labels[row, column] == map_.unknown:
+                return False
+    return True
+
+
+def ellipse_entries(cov: npt.NDArray[Any], quantile: float) -> tuple[float, float, float]:
+    """The entries a, b, c of M = q S from a covariance whose first two coordinates are the position."""
+    return float(quantile * cov[0, 0]), float(quantile * cov[0, 1]), float(quantile * cov[1, 1])

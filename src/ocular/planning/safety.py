@@ -1,0 +1,94 @@
+"""A filter in front of any planner: is the next calibrated region clear, and if not, which action's is?
+
+The promise is about one step (section 4.4): if the region of an action is clear of known obstacles, and of
+unseen ground where that is asked for, the next state collides with probability at most alpha. A filter cannot
+keep a robot out of a state from which no action is clear; then it brakes, and says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from ocular.dynamics.linear import LinearGaussian
+from ocular.errors import InputError, check_finite, check_probability, check_shape
+from ocular.planning.ellipse import Obstacles, ellipse_entries, hits_obstacle, within_seen
+from ocular.planning.rollout import Array32, Rollout, Scales, straight_stop
+from ocular.records import Floats, Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the filter found out about a proposed action."""
+
+    region: Gaussian  # (d,), calibrated prediction of the proposed action
+    clear: bool  # the proposed action's region is clear
+    action: Floats  # (m,), the proposed one, else the nearest clear one, else braking
+    action_clear: bool  # the region of `action` is clear: False means that none was
+
+
+@dataclass(frozen=True)
+class SafetyFilter:
+    """Checks actions one step ahead, against a square grid of alternatives within the action bounds."""
+
+    model: LinearGaussian
+    state_cov: Floats  # (d, d)
+    max_action: float = 0.9  # bound of each action entry [m/s^2]
+    alpha: float = 0.1
+    choices: int = 9  # alternatives along each action axis
+    seen_only: bool = False  # a region must also stay on ground that has been seen
+
+    def __post_init__(self) -> None:
+        check_probability("alpha", self.alpha)
+        if not 0 < self.max_action < np.inf or self.choices < 2:
+            raise InputError(
+                f"max_action={self.max_action}, choices={self.choices}; "
+                "allowed are max_action > 0 and choices >= 2"
+            )
+
+    def check(
+        self, state: Floats, heading: float, action: Floats, obstacles: Obstacles, scale_field: Scales
+    ) -> Verdict:
+        """Judge the proposed action at this state, and name the one to apply."""
+        for name, vector, length in (("state", state, 4), ("action", action, 2)):
+            check_shape(name, vector, (length,))
+            check_finite(name, vector)
+        candidates = np.concatenate([action[None], self._alternatives(action), self._brake(state)[None]])
+        regions = self._regions(state, heading, candidates, scale_field)
+        clear = [
+            self._is_clear(mean, cov, obstacles) for mean, cov in zip(regions.mean, regions.cov, strict=True)
+        ]
+        chosen = clear.index(True) if any(clear) else len(candidates) - 1
+        return Verdict(
+            region=Gaussian(regions.mean[0], regions.cov[0]),
+            clear=clear[0],
+            action=candidates[chosen],
+            action_clear=clear[chosen],
+        )
+
+    def _alternatives(self, action: Floats) -> Floats:
+        """The action grid (k, 2), nearest to the proposed action first."""
+        axis = np.linspace(-self.max_action, self.max_action, self.choices)
+        grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+        return np.asarray(grid[np.argsort(np.linalg.norm(grid - action, axis=1), kind="stable")])
+
+    def _brake(self, state: Floats) -> Floats:
+        return straight_stop(self.model, state, self.max_action)
+
+    def _regions(self, state: Floats, heading: float, actions: Floats, scale_field: Scales) -> Gaussian:
+        sequences: Array32 = np.ascontiguousarray(actions.T[None], np.float32)
+        bundle = next(self._rollout.steps(state, self.state_cov, heading, sequences, scale_field))
+        covs = np.where(bundle.lost, np.inf, bundle.covs.astype(np.float64))
+        return Gaussian(bundle.means.T.astype(np.float64), np.moveaxis(covs, -1, 0))
+
+    def _is_clear(self, mean: Floats, cov: Floats, obstacles: Obstacles) -> bool:
+        ellipse = (float(mean[0]), float(mean[1]), *ellipse_entries(cov, self._rollout.quantile))
+        if hits_obstacle(*ellipse, obstacles):
+            return False
+        return not self.seen_only or bool(within_seen(*ellipse, obstacles))
+
+    @property
+    def _rollout(self) -> Rollout:
+        return Rollout(self.model, float(chi2.isf(self.alpha, self.model.state_dim)))
