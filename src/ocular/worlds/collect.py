@@ -98,11 +98,9 @@ def _cases_that_start_free(world: PlanarWorld, spec: GridSpec, threads: int) -> 
 
 def _distinct(poses: Floats) -> tuple[Floats, Indices]:
     """Distinct rows of (x, y, heading), and which of them each row is."""
-    # Collinear velocities have headings that differ in the last bit, and -pi and pi are one heading.
+    # Collinear velocities have headings that differ in the last bit. (-pi, which is pi, does not come up: the
+    # zero of a symmetric axis has no sign.)
     rounded = np.round(poses, DECIMALS)
-    rounded[:, 2] = np.where(
-        rounded[:, 2] <= np.round(-np.pi, DECIMALS), np.round(np.pi, DECIMALS), rounded[:, 2]
-    )
     distinct, index = np.unique(rounded, axis=0, return_inverse=True)
     return distinct, index.reshape(-1).astype(np.int64)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 
 from ocular.errors import InputError, check_finite, check_shape
@@ -17,7 +16,7 @@ from ocular.worlds.planar import PlanarWorld, heading
 
 ENV_ID = "ocular/Planar-v0"
 
-Observation = dict[str, npt.NDArray[Any]]
+Observation = dict[str, Any]  # of arrays; gymnasium's Dict space promises no more
 
 
 class PlanarEnv(gymnasium.Env[Observation, Floats]):
@@ -48,6 +47,7 @@ class PlanarEnv(gymnasium.Env[Observation, Floats]):
             )
         self._start = np.array(self.world.map.start)
         self._subgoals = np.array(self.world.map.subgoals)  # (k, 2)
+        self._over = True  # until reset
         self._max_steps = max_steps
         self._subgoal_radius = subgoal_radius
         bound = self.world.action_bound
@@ -55,7 +55,7 @@ class PlanarEnv(gymnasium.Env[Observation, Floats]):
         shape = (self.world.geometry.angles, self.world.geometry.ranges)
         self.observation_space = spaces.Dict(
             {
-                "state": spaces.Box(-np.inf, np.inf, (4,), np.float64),
+                "state": _state_space(self.world),
                 "heading": spaces.Box(-np.pi, np.pi, (1,), np.float64),
                 "footprint": spaces.Box(0, len(PLANAR_LABELS) - 1, shape, np.uint8),
             }
@@ -71,6 +71,7 @@ class PlanarEnv(gymnasium.Env[Observation, Floats]):
         self._heading = np.arctan2(towards[1:], towards[:1])
         self._steps = 0
         self._reached = 0
+        self._over = False
         return self._observation(), self._info("")
 
     def step(self, action: Floats) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -78,9 +79,9 @@ class PlanarEnv(gymnasium.Env[Observation, Floats]):
         action = np.asarray(action, np.float64)
         check_shape("action", action, (2,))
         check_finite("action", action)
-        if self._reached == len(self._subgoals):
+        if self._over:
             raise InputError(
-                "the episode has ended at the last subgoal; allowed is reset() before the next step"
+                "step() before reset(), or after the episode has ended; allowed is reset() first"
             )
         bound = self.world.action_bound
         before = self._state
@@ -89,8 +90,8 @@ class PlanarEnv(gymnasium.Env[Observation, Floats]):
         self._steps += 1
         reward = self._distance(before) - self._distance(self._state)
         reason = self._why_ended(before)
-        over = reason in ("success", "collision")
-        return self._observation(), reward, over, reason == "timeout", self._info(reason)
+        self._over = reason in ("success", "collision")
+        return self._observation(), reward, self._over, reason == "timeout", self._info(reason)
 
     def _why_ended(self, before: Floats) -> str:
         if not self.world.path_is_free(before[:2], self._state[:2]):
@@ -114,6 +115,19 @@ class PlanarEnv(gymnasium.Env[Observation, Floats]):
 
     def _info(self, reason: str) -> dict[str, Any]:
         return {"reason": reason, "subgoals_reached": self._reached, "steps": self._steps}
+
+
+def _state_space(world: PlanarWorld) -> spaces.Box:
+    """Bounds that no robot gets near: twice the speed reached by crossing the map at full throttle."""
+    size = np.array(world.map.size)
+    slip = max(world.slip, 1.0)
+    speed = 2.0 * np.sqrt(2.0 * slip * world.action_bound * size.max()) + 1.0  # and some for the noise [m/s]
+    one_step = slip * world.dt * speed  # how far past the edge a collision may be noticed [m]
+    return spaces.Box(
+        np.array([-one_step, -one_step, -speed, -speed]),
+        np.array([*(size + one_step), speed, speed]),
+        dtype=np.float64,
+    )
 
 
 gymnasium.register(ENV_ID, entry_point="ocular.worlds.gym_env:PlanarEnv")

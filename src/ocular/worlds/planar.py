@@ -54,22 +54,30 @@ class PlanarWorld:
         """Uncertainty of the state that the robot is told."""
         return self.state_variance * np.eye(4)
 
-    def expected(self, states: Floats, actions: Floats) -> Floats:
-        """Next states without noise; the ground under each robot decides how it moves."""
+    def expected(self, states: Floats, actions: Floats, slippery: Flags | None = None) -> Floats:
+        """Next states without noise; the ground under each robot decides how it moves, unless told."""
+        if slippery is None:
+            slippery = self.region(states[..., :2])
         good = states @ self.nominal.A.T + actions @ self.nominal.B.T
         slipped = states @ self.slippery.A.T + actions @ self.slippery.B.T
-        return np.where(self.region(states[..., :2])[..., None], slipped, good)
+        return np.where(slippery[..., None], slipped, good)
 
-    def step(self, rng: np.random.Generator, states: Floats, actions: Floats) -> Floats:
+    def step(
+        self, rng: np.random.Generator, states: Floats, actions: Floats, slippery: Flags | None = None
+    ) -> Floats:
         """Next states: one noisy step of the true dynamics."""
         # One draw for both grounds (their Q is the same), so no robot's noise depends on another's ground.
         noise = rng.standard_normal(states.shape) @ self._noise_factor.T
-        return self.expected(states, actions) + noise
+        return self.expected(states, actions, slippery) + noise
 
     def draw(self, rng: np.random.Generator, states: Floats, actions: Floats) -> Floats:
-        """One particle for each row: the true state, drawn round the known one, takes a step."""
+        """One particle for each row: the true state, drawn round the known one, takes a step.
+
+        A case is ID or OOD as a whole, by its known position: particles of a case on the very edge of
+        the ice (map U has a row of the calibration grid there) must not follow two dynamics at once.
+        """
         offsets = np.sqrt(self.state_variance) * rng.standard_normal(states.shape)
-        return self.step(rng, states + offsets, actions)
+        return self.step(rng, states + offsets, actions, self.region(states[..., :2]))
 
     def region(self, positions: Floats) -> Flags:
         """Whether each position (..., 2) is on slippery ground."""
@@ -87,9 +95,7 @@ class PlanarWorld:
         longest = float(np.hypot(*np.moveaxis(end - start, -1, 0)).max(initial=0.0))
         fractions = np.linspace(0.0, 1.0, int(np.ceil(longest / self.map.grid.resolution)) + 1)[:, None]
         on_the_way = start[..., None, :] + fractions * (end - start)[..., None, :]
-        # The last point is the end only up to rounding, and a robot stops at the end.
-        free: Flags = self.is_free(on_the_way).all(axis=-1) & self.is_free(end)
-        return free
+        return np.asarray(self.is_free(on_the_way).all(axis=-1))
 
     def observe(self, positions: Floats, headings: Floats, *, threads: int = 1) -> Labels:
         """Footprints (n, angles, ranges) seen from positions (n, 2) [m] and headings (n,) [rad]."""
