@@ -21,6 +21,16 @@ Row = dict[str, Any]
 PACKAGES = ("ocular", "numpy", "scipy", "scikit-learn", "torch", "numba", "zarr")
 
 
+def read_rows(path: Path) -> list[Row]:
+    """All rows of a CSV, values as text."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise DamagedFileError(f"{path}, line {number}: {row}; allowed is a value for every column")
+    return rows
+
+
 @dataclass(frozen=True, slots=True)
 class RowFile:
     """A CSV whose rows are known by `key`; adding a row again replaces it, so a resumed run ends the same."""
@@ -33,18 +43,11 @@ class RowFile:
         """All rows, values as text; nothing when the file is not there yet."""
         if not self.path.exists():
             return []
-        with self.path.open(newline="") as file:
-            reader = csv.DictReader(file)
-            if tuple(reader.fieldnames or ()) != self.columns:
-                raise DamagedFileError(
-                    f"{self.path} has the columns {reader.fieldnames}; allowed are {list(self.columns)}"
-                )
-            rows = list(reader)
-        for number, row in enumerate(rows, start=2):
-            if None in row or None in row.values():
-                raise DamagedFileError(
-                    f"{self.path}, line {number}: {row}; allowed are {len(self.columns)} values a line"
-                )
+        rows = read_rows(self.path)
+        if rows and tuple(rows[0]) != self.columns:
+            raise DamagedFileError(
+                f"{self.path} has the columns {list(rows[0])}; allowed are {list(self.columns)}"
+            )
         return rows
 
     def keys(self) -> set[tuple[str, ...]]:
@@ -101,7 +104,7 @@ class Provenance:
                 + ". Allowed: the same configuration, or another output folder"
             )
 
-    def add_run(self, *, seconds: float, rows: Sequence[str], workers: int) -> None:
+    def add_run(self, *, seconds: float, rows: Sequence[str], workers: int, peak_gib: float) -> None:
         """Record one run: commit, versions, machine, wall time, and which rows it added."""
         self.check()
         record = self._read() or {"config": dict(self.config), "runs": []}
@@ -113,6 +116,7 @@ class Provenance:
                 "cores": os.cpu_count(),
                 "workers": workers,
                 "wall_seconds": round(seconds, 1),
+                "peak_memory_gib": round(peak_gib, 3),  # all processes, an upper bound
                 "rows": list(rows),
             }
         )

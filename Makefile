@@ -1,0 +1,44 @@
+# Two commands matter: `make demo` and `make test`. Everything happens in .venv, which they make.
+PYTHON ?= python3
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: demo test lint types contracts pytest bench reproduce clean
+
+demo: .venv/installed
+	$(BIN)/ocular reproduce planar --only coverage --map H --quick --workers $(WORKERS)
+
+test: lint types contracts pytest
+
+lint: .venv/installed
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: .venv/installed
+	$(BIN)/mypy
+
+contracts: .venv/installed
+	$(BIN)/lint-imports
+
+pytest: .venv/installed
+	$(BIN)/pytest -n $(WORKERS)
+
+bench: .venv/bench-installed
+	$(BIN)/python -m benchmarks
+
+reproduce: .venv/installed
+	$(BIN)/ocular reproduce planar --only coverage --workers $(WORKERS) \
+	  --variant main world_frame training_seed_1 training_seed_2
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocular needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[dev]'
+	touch $@
+
+.venv/bench-installed: .venv/installed
+	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[bench]'
+	touch $@
+
+clean:
+	rm -rf .venv out build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

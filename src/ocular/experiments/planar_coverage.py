@@ -1,0 +1,179 @@
+"""Tables 1 and 4 of the paper: coverage and volume of every method on every planar map."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+from ocular.calibrators import METHODS
+from ocular.encoding.training import TrainingSettings
+from ocular.errors import check_choice
+from ocular.evaluation.coverage import evaluate_coverage, summarise
+from ocular.evaluation.rows import Provenance, Row, RowFile
+from ocular.experiments.planar import PlanarSettings, Workshop, data_for, world
+from ocular.progress import progress
+from ocular.seeds import stream
+from ocular.worlds.collect import TEST_GRID, GridSpec, held_out_cases
+
+VARIANTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    # name: (changed settings, methods); the paper's frame, and how much the training seed matters
+    "main": ({}, tuple(METHODS)),
+    "world_frame": ({"features": "world"}, ("ocular", "ocular_same_map", "ocular_no_encode")),
+    "training_seed_1": ({"training_seed": 1}, ("lucca", "ocular")),
+    "training_seed_2": ({"training_seed": 2}, ("lucca", "ocular")),
+}
+REGIONS = {"ID": False, "OOD": True}
+_COLUMNS = (
+    *("world", "map", "method", "region", "coverage", "volume", "gap", "undercovered"),
+    *("cases", "particles", "seed"),
+)
+_DATASET_COLUMNS = ("world", "map", "transitions", "footprints", "test_cases", "seed")
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageSettings:
+    """The paper's protocol."""
+
+    planar: PlanarSettings = field(default_factory=PlanarSettings)
+    test_grid: GridSpec = TEST_GRID
+    particles: int = 10_000
+
+    @classmethod
+    def full(cls, seed: int) -> CoverageSettings:
+        """The paper's own numbers."""
+        return cls(PlanarSettings(seed=seed))
+
+    @classmethod
+    def quick(cls, seed: int) -> CoverageSettings:
+        """Minutes instead of half an hour: fewer particles and a shorter training, on the same grids."""
+        training = replace(TrainingSettings(), epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
+        return cls(PlanarSettings(training=training, seed=seed), particles=1_000)
+
+
+QUICK_EPOCHS, QUICK_FOOTPRINTS = 6, 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a worker reports back."""
+
+    rows: list[Row]
+    dataset: Row
+    pid: int
+    peak_bytes: int
+
+
+def reproduce_coverage(
+    settings: CoverageSettings,
+    variant: str,
+    maps: Sequence[str],
+    output: Path,
+    work: Path,
+    workers: int,
+) -> list[Path]:
+    """Make the rows that are missing, whatever was done before; returns the files that hold them."""
+    check_choice("variant", variant, VARIANTS)
+    started = time.monotonic()
+    changes, methods = VARIANTS[variant]
+    varied = replace(settings, planar=replace(settings.planar, **changes))
+    name = "coverage" if variant == "main" else f"coverage_{variant}"
+    rows = RowFile(output / "planar" / f"{name}.csv", ("world", "map", "method", "region", "seed"), _COLUMNS)
+    datasets = RowFile(output / "planar" / "datasets.csv", ("world", "map", "seed"), _DATASET_COLUMNS)
+    provenance = Provenance(output / "planar" / f"{name}.provenance.json", asdict(varied))
+    provenance.check()
+    missing = [m for m in maps if not _row_keys(m, methods, settings.planar.seed) <= rows.keys()]
+    if missing:
+        workshop = Workshop.under(work, varied.planar)
+        _prepare(workshop, missing, methods, workers)
+        calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
+        peaks: dict[int, int] = {}
+        for outcome in _run(calls, missing, workers, f"{name}: testing"):
+            rows.add(outcome.rows)
+            datasets.add([outcome.dataset])
+            peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
+        provenance.add_run(
+            seconds=time.monotonic() - started,
+            rows=missing,
+            workers=workers,
+            peak_gib=(sum(peaks.values()) + _own_peak_bytes()) / 2**30,
+        )
+    return [rows.path, provenance.path, datasets.path]
+
+
+def _row_keys(map_name: str, methods: Sequence[str], seed: int) -> set[tuple[str, ...]]:
+    return {("planar", map_name, method, region, str(seed)) for method in methods for region in REGIONS}
+
+
+def _prepare(workshop: Workshop, maps: Sequence[str], methods: Sequence[str], workers: int) -> None:
+    """Log the maps, then fit what is missing; the slow fits, those that train an encoder, first."""
+    fits = [(map_name, method) for method in methods for map_name in maps]
+    fits.sort(key=lambda fit: fit[1] not in ("ocular", "ocular_same_map"))
+    needed = sorted({name for map_name, method in fits for name in (map_name, *data_for(map_name, method))})
+    with progress("logging transitions", len(needed)) as advance:
+        for map_name in needed:
+            workshop.collect(map_name)
+            advance(map_name)
+    calls = [joblib.delayed(_calibrate)(workshop, *fit) for fit in fits]
+    for _ in _run(calls, [" ".join(fit) for fit in fits], workers, "calibrating"):
+        pass
+
+
+def _calibrate(workshop: Workshop, map_name: str, method: str) -> None:
+    workshop.calibration(map_name, method)
+
+
+def _evaluate(
+    settings: CoverageSettings, map_name: str, methods: Sequence[str], workshop: Workshop
+) -> Outcome:
+    """All methods of one map on the same particles."""
+    truth = world(map_name, settings.planar)
+    alpha, seed = settings.planar.alpha, settings.planar.seed
+    cases, ood = held_out_cases(truth, settings.test_grid)
+    results = evaluate_coverage(
+        truth,
+        cases,
+        {method: workshop.calibration(map_name, method) for method in methods},
+        alpha,
+        settings.particles,
+        stream(seed, "planar", map_name, "particles"),
+    )
+    where = {"world": "planar", "map": map_name, "seed": seed}
+    rows = [
+        {
+            **where,
+            "method": method,
+            "region": region,
+            "particles": settings.particles,
+            **asdict(summarise(results[method], ood == is_ood, alpha)),
+        }
+        for method in methods
+        for region, is_ood in REGIONS.items()
+    ]
+    logged = workshop.transitions((map_name,))
+    dataset = {
+        **where,
+        "transitions": len(logged),
+        "footprints": len(logged.inputs.footprints),
+        "test_cases": len(cases),
+    }
+    return Outcome(rows, dataset, os.getpid(), _own_peak_bytes())
+
+
+def _own_peak_bytes() -> int:
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _run(calls: Sequence[Any], names: Sequence[str], workers: int, what: str) -> Iterator[Any]:
+    """Results in the order of the calls, as they come, with a progress bar."""
+    with progress(what, len(calls)) as advance:
+        parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
+        for name, result in zip(names, parallel(calls), strict=True):
+            advance(name)
+            yield result

@@ -1,0 +1,111 @@
+"""The paper's tables, ours beside theirs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from ocular.errors import InputError
+
+METHOD_NAMES = {
+    "nocp": "NoCP",
+    "splitcp": "SplitCP",
+    "lucca": "LUCCa",
+    "ocular": "OCULAR",
+    "ocular_same_map": "OCULAR, test map's data",
+    "ocular_no_encode": "OCULAR, no encoding",
+}
+REGIONS = ("ID", "OOD")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, a header and rows of text."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One block of the coverage tables."""
+
+    key: str  # column of the rows
+    title: str
+    factor: float
+    decimals: int
+
+
+METRICS = (
+    Metric("coverage", "coverage [%]", 100.0, 1),
+    Metric("volume", "median volume, relative to the oracle", 1.0, 2),
+    Metric("gap", "gap: mean |case coverage - 90 %| [points]", 100.0, 1),
+    Metric("undercovered", "cases that cover less than 85 % [%]", 100.0, 1),
+)
+
+
+def coverage_table(rows: Iterable[Mapping[str, Any]], world: str, metric_key: str) -> Table:
+    """One metric: methods down, maps and regions across; the paper's figure in brackets where it has one."""
+    metric = next(m for m in METRICS if m.key == metric_key)
+    cells = {(r["map"], r["method"], r["region"]): r for r in rows if r["world"] == world}
+    if not cells:
+        raise InputError(f"no coverage rows of the world {world!r}; allowed is a file with at least one")
+    paper = _paper(world, metric.key)
+    maps = [m for m in (paper.get("maps") or ()) if any(m == key[0] for key in cells)]
+    maps += sorted({key[0] for key in cells} - set(maps))
+    body = []
+    for method in METHOD_NAMES:
+        if not any(method == key[1] for key in cells):
+            continue
+        row = [METHOD_NAMES[method]]
+        for map_name in maps:
+            for region in REGIONS:
+                found = cells.get((map_name, method, region))
+                mine = (
+                    "-"
+                    if found is None
+                    else f"{metric.factor * float(found[metric.key]):.{metric.decimals}f}"
+                )
+                theirs = _paper_value(paper, method, map_name, region)
+                row.append(mine if theirs is None else f"{mine} ({theirs:.{metric.decimals}f})")
+        body.append(tuple(row))
+    header = ("method", *(f"{m} {region}" for m in maps for region in REGIONS))
+    return Table(metric.title + (" (the paper's)" if paper else ""), header, body)
+
+
+def _paper(world: str, metric: str) -> dict[str, Any]:
+    tables = tomllib.loads(files("ocular.report").joinpath("paper.toml").read_text())
+    found: dict[str, Any] = tables.get(world, {}).get(metric, {})
+    return found
+
+
+def _paper_value(paper: Mapping[str, Any], method: str, map_name: str, region: str) -> float | None:
+    if method not in paper or map_name not in paper["maps"]:
+        return None
+    return float(paper[method][2 * paper["maps"].index(map_name) + REGIONS.index(region)])
+
+
+def coverage_markdown(rows: Sequence[Mapping[str, Any]], world: str) -> str:
+    """All coverage tables of one world, for a document."""
+    return "\n\n".join(_markdown(coverage_table(rows, world, metric.key)) for metric in METRICS)
+
+
+def _markdown(table: Table) -> str:
+    lines = [table.header, tuple("---" for _ in table.header), *table.rows]
+    return f"**{table.title}**\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def print_table(table: Table) -> None:
+    """To the terminal; whole, however narrow it is."""
+    rich = RichTable(*table.header, title=table.title)
+    for row in table.rows:
+        rich.add_row(*row)
+    console = Console()
+    console.print(rich, width=max(console.width, 30 + 16 * (len(table.header) - 1)), crop=False)
