@@ -1,0 +1,150 @@
+"""What a planner asks of a calibrated model: by how much to inflate each sample's next covariance (Sec. 4.4)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from ocular.calibrators import Calibration
+from ocular.errors import InputError, check_choice, check_shape
+from ocular.partition import TreePartition
+from ocular.partition.tree import leaf_of_row
+from ocular.planning.belief import BeliefMap
+from ocular.planning.latent_field import LatentField
+from ocular.records import Floats
+
+Floating = npt.NDArray[np.floating[Any]]
+
+COLUMNS = {"position": 6, "world": 4, "body": 3}  # how many features each feature map makes
+
+
+class ScaleField(Protocol):
+    """The factor xi on the covariance of each sample's next state; infinity means that nothing is known."""
+
+    def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
+        """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2)."""
+
+
+class ConstantScale:
+    """The same xi everywhere: NoCP and SplitCP."""
+
+    def __init__(self, xi: float) -> None:
+        if not xi >= 0:
+            raise InputError(f"xi is {xi!r}; allowed is a number of at least 0, infinity included")
+        self.xi = xi
+
+    def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:  # noqa: ARG002
+        """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2)."""
+        return np.full(len(means), self.xi)
+
+
+class TreeScale:
+    """xi of the cell of a calibrated tree: LUCCa, and with a latent field OCULAR.
+
+    Samples that all share one pose, as at the first step of a plan, are served without rounding it.
+    """
+
+    def __init__(
+        self,
+        partition: TreePartition,
+        xi: Floats,  # (n_cells,)
+        feature_map: str | None,
+        latent_field: LatentField | None = None,
+    ) -> None:
+        if feature_map is not None:
+            check_choice("features", feature_map, COLUMNS.keys())
+        check_shape("xi", xi, (partition.n_cells,))
+        self._columns = 0 if feature_map is None else COLUMNS[feature_map]
+        columns = self._columns + (0 if latent_field is None else latent_field.encoder.dim)
+        if columns != partition.n_features:
+            raise InputError(
+                f"the tree splits {partition.n_features} features; allowed are the {columns} that these "
+                "features and this encoder make"
+            )
+        self._field = latent_field
+        self._tree = partition.feature, partition.threshold, partition.left, partition.right
+        inner = partition.left >= 0
+        self._xi_of_node = np.where(inner, np.nan, xi[np.where(inner, 0, partition.cell)])
+
+    def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
+        """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2); poses are rounded."""
+        field = self._field
+        if field is None or not len(means):
+            return self._descend(means, headings, actions, np.empty((len(means), 0)))
+        positions = means[:, :2]
+        if (positions == positions[0]).all() and (headings == headings[0]).all():
+            latents = field.exact_latents(positions[:1], headings[:1]).repeat(len(means), axis=0)
+        else:
+            latents = field.latents(positions, headings)
+        return self._descend(means, headings, actions, latents)
+
+    def exact_scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
+        """The same without rounding any pose: the slow reference."""
+        latents = np.empty((len(means), 0))
+        if self._field is not None:
+            latents = self._field.exact_latents(means[:, :2], headings)
+        return self._descend(means, headings, actions, latents)
+
+    def _descend(self, means: Floating, headings: Floating, actions: Floating, latents: Floats) -> Floats:
+        check_shape("means", means, (None, 4))
+        check_shape("headings", headings, (len(means),))
+        check_shape("actions", actions, (len(means), 2))
+        out = np.empty(len(means))
+        _scale(means, headings, actions, self._columns, latents, *self._tree, self._xi_of_node, out)
+        return out
+
+
+def scale_field(
+    calibration: Calibration, alpha: float | Fraction, belief: BeliefMap, **rounding: Any
+) -> ConstantScale | TreeScale:
+    """The scale field of a calibration at 1 - alpha; `rounding` goes to the latent field, if there is one."""
+    partition = calibration.partition
+    xi = calibration.scales(alpha)
+    if not isinstance(partition, TreePartition):
+        return ConstantScale(float(xi[0]))
+    feature_map = None if calibration.features is None else calibration.features.name
+    latent_field = None
+    if calibration.encoder is not None:
+        latent_field = LatentField(calibration.encoder, belief, **rounding)
+    return TreeScale(partition, xi, feature_map, latent_field)
+
+
+@njit(cache=True, nogil=True)
+def _fill(row: Any, columns: int, mean: Any, heading: float, action: Any) -> None:
+    """The features of calibrators/features.py; how many there are tells which."""
+    if columns == 3:
+        cosine, sine = np.cos(heading), np.sin(heading)
+        row[0] = np.hypot(mean[2], mean[3])
+        row[1] = action[0] * cosine + action[1] * sine
+        row[2] = cosine * action[1] - sine * action[0]
+    elif columns:
+        row[columns - 2] = action[0]
+        row[columns - 1] = action[1]
+        for k in range(columns - 2):
+            row[k] = mean[k + 6 - columns]
+
+
+@njit(cache=True, nogil=True)
+def _scale(
+    means: Floating,
+    headings: Floating,
+    actions: Floating,
+    columns: int,
+    latents: Floats,
+    feature: Any,
+    threshold: Floats,
+    left: Any,
+    right: Any,
+    xi_of_node: Floats,
+    out: Floats,
+) -> None:
+    row = np.empty(columns + latents.shape[1], np.float32)
+    for i in range(len(out)):
+        _fill(row, columns, means[i], np.float64(headings[i]), actions[i])
+        for k in range(latents.shape[1]):
+            row[columns + k] = latents[i, k]
+        out[i] = xi_of_node[leaf_of_row(row, feature, threshold, left, right)]
