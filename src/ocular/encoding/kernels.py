@@ -1,9 +1,9 @@
 """The encoder's forward pass, compiled: a planner asks for hundreds of latents within one control step.
 
-Two facts make it cheap, and neither changes a result. Pixels are labels, so the first convolution adds rows of
-a table. And most of a footprint is of one label: where a whole receptive field is, the outcome is one of a few
-vectors that are known beforehand (inside the image or at its border), and so are their products with the next
-layer's kernel. Only the rest, the "mixed" positions along the edges of regions, is computed.
+Two facts make it cheap, and neither changes a result. Pixels are labels, so the first convolution adds rows
+of a table. And most of a footprint is of one label: where a whole receptive field is, the outcome is one of a
+few vectors that are known beforehand (inside the image or at its border), and so are their products with the
+next layer's kernel. Only the rest, the "mixed" positions along the edges of regions, is computed.
 
 Nothing here may be reordered or fused (no fastmath): a mixed position and a known one then agree bit for bit,
 and so do a footprint's latents whatever the batch, the number of threads and the processor.
@@ -20,7 +20,7 @@ from numba import njit
 Float32s = npt.NDArray[np.float32]
 
 CHANNELS = (8, 16, 32)
-LANES = 8  # latents are summed in groups of this many, which fill a vector register
+LANES = 8  # latents are padded to a multiple of this, to fill vector registers
 KEYS = 4  # along an axis: first position, even inside, odd inside, last
 MIXED = 255  # class of a position that sees more than one label; labels are below
 
@@ -38,15 +38,14 @@ class Tables(NamedTuple):
     expand2: Float32s  # (4 parities, 16, 4 halves * 32)
     known2: Float32s  # (1 + labels * 16, 4 halves * 32)
     bias3: Float32s  # (32,)
-    project: Float32s  # (positions, groups, 32, LANES)
-    known3: Float32s  # (labels, positions, groups, LANES): what a position adds to the latent
-    offset: Float32s  # (groups, LANES)
+    project: Float32s  # (positions, 32, padded dim)
+    known3: Float32s  # (labels, positions, padded dim): what a position adds to the latent
+    offset: Float32s  # (padded dim,)
 
 
 class Scratch(NamedTuple):
     """Working memory of `encode_one`; each thread has its own."""
 
-    padded: npt.NDArray[np.uint8]  # (angles + 2, ranges + 2)
     lowest: npt.NDArray[np.uint8]  # (ranges + 2,)
     highest: npt.NDArray[np.uint8]  # (ranges + 2,)
     class1: npt.NDArray[np.uint8]  # (angles / 2, ranges / 2)
@@ -54,26 +53,26 @@ class Scratch(NamedTuple):
     class3: npt.NDArray[np.uint8]  # (angles / 8, ranges / 8)
     rows1: npt.NDArray[np.int32]  # (angles / 2 + 2, ranges / 2 + 2): rows of products1
     rows2: npt.NDArray[np.int32]  # (angles / 4 + 2, ranges / 4 + 2): rows of products2
-    products1: Float32s  # (known + mixed, 4 * 16)
-    products2: Float32s  # (known + mixed, 4 * 32)
+    products1: Float32s  # (known + mixed, 4 halves, 16)
+    products2: Float32s  # (known + mixed, 4 halves, 32)
+    flat1: Float32s  # (known + mixed, 4 * 16): the same memory as products1
+    flat2: Float32s  # (known + mixed, 4 * 32)
     mixed: npt.NDArray[np.int32]  # (positions, 2)
     hidden: Float32s  # (32,)
-    added: Float32s  # (positions, groups, LANES)
-    total: Float32s  # (groups, LANES)
+    added: Float32s  # (positions, padded dim)
+    total: Float32s  # (padded dim,)
 
 
 @njit(cache=True)
 def make_scratch(tables: Tables, angles: int, ranges: int) -> Scratch:
     """Working memory for footprints of angles x ranges cells."""
-    labels, known = tables.first.shape[1] - 1, tables.known1.shape[0]
+    known, dim = tables.known1.shape[0], tables.offset.shape[0]
     a1, r1, a2, r2, a3, r3 = angles // 2, ranges // 2, angles // 4, ranges // 4, angles // 8, ranges // 8
-    groups = tables.offset.shape[0]
     products1 = np.empty((known + a1 * r1, tables.known1.shape[1]), np.float32)
     products2 = np.empty((known + a2 * r2, tables.known2.shape[1]), np.float32)
     products1[:known] = tables.known1
     products2[:known] = tables.known2
     return Scratch(
-        np.full((angles + 2, ranges + 2), labels, np.uint8),
         np.empty(ranges + 2, np.uint8),
         np.empty(ranges + 2, np.uint8),
         np.empty((a1, r1), np.uint8),
@@ -81,12 +80,14 @@ def make_scratch(tables: Tables, angles: int, ranges: int) -> Scratch:
         np.empty((a3, r3), np.uint8),
         np.zeros((a1 + 2, r1 + 2), np.int32),
         np.zeros((a2 + 2, r2 + 2), np.int32),
+        products1.reshape((-1, 4, CHANNELS[1])),
+        products2.reshape((-1, 4, CHANNELS[2])),
         products1,
         products2,
         np.empty((a1 * r1, 2), np.int32),
         np.empty(CHANNELS[2], np.float32),
-        np.empty((a3 * r3, groups, LANES), np.float32),
-        np.empty((groups, LANES), np.float32),
+        np.empty((a3 * r3, dim), np.float32),
+        np.empty(dim, np.float32),
     )
 
 
@@ -140,17 +141,23 @@ def _assign_rows(classes: Any, rows: Any, mixed: Any, known: int) -> int:
 
 
 @njit(cache=True)
-def _convolve_labels(first: Any, bias: Any, padded: Any, i: int, j: int, hidden: Any) -> None:
+def _convolve_labels(first: Any, bias: Any, cells: Any, i: int, j: int, hidden: Any) -> None:
     """First layer at (i, j): per pixel of the field one row of the table, then ReLU."""
+    height, width = cells.shape
+    padding = first.shape[1] - 1
     for c in range(CHANNELS[0]):
         hidden[c] = bias[c]
     for ky in range(4):
-        a = first[4 * ky, padded[2 * i + ky, 2 * j]]
-        b = first[4 * ky + 1, padded[2 * i + ky, 2 * j + 1]]
-        c_ = first[4 * ky + 2, padded[2 * i + ky, 2 * j + 2]]
-        d = first[4 * ky + 3, padded[2 * i + ky, 2 * j + 3]]
-        for c in range(CHANNELS[0]):
-            hidden[c] += (a[c] + b[c]) + (c_[c] + d[c])
+        y = 2 * i - 1 + ky
+        if 0 <= y < height:
+            k0 = cells[y, 2 * j - 1] if j > 0 else padding
+            k1, k2 = cells[y, 2 * j], cells[y, 2 * j + 1]
+            k3 = cells[y, 2 * j + 2] if 2 * j + 2 < width else padding
+            t = 4 * ky
+            for c in range(CHANNELS[0]):
+                hidden[c] += (first[t, k0, c] + first[t + 1, k1, c]) + (
+                    first[t + 2, k2, c] + first[t + 3, k3, c]
+                )
     for c in range(CHANNELS[0]):
         hidden[c] = max(hidden[c], np.float32(0))
 
@@ -158,33 +165,32 @@ def _convolve_labels(first: Any, bias: Any, padded: Any, i: int, j: int, hidden:
 @njit(cache=True)
 def _convolve(products: Any, rows: Any, bias: Any, i: int, j: int, hidden: Any) -> None:
     """A later layer at (i, j): sum of the field's products, which are there already, then ReLU."""
-    width = bias.shape[0]
+    width = products.shape[2]
     for c in range(width):
         hidden[c] = bias[c]
     for ky in range(4):
-        left, right = 2 * (ky // 2) * width, (2 * (ky // 2) + 1) * width
-        p0 = products[rows[2 * i + ky, 2 * j], left:right]
-        p1 = products[rows[2 * i + ky, 2 * j + 1], left:right]
-        p2 = products[rows[2 * i + ky, 2 * j + 2], right : right + width]
-        p3 = products[rows[2 * i + ky, 2 * j + 3], right : right + width]
+        left, right = 2 * (ky // 2), 2 * (ky // 2) + 1
+        r0, r1 = rows[2 * i + ky, 2 * j], rows[2 * i + ky, 2 * j + 1]
+        r2, r3 = rows[2 * i + ky, 2 * j + 2], rows[2 * i + ky, 2 * j + 3]
         for c in range(width):
-            hidden[c] += (p0[c] + p1[c]) + (p2[c] + p3[c])
+            hidden[c] += (products[r0, left, c] + products[r1, left, c]) + (
+                products[r2, right, c] + products[r3, right, c]
+            )
     for c in range(width):
         hidden[c] = max(hidden[c], np.float32(0))
 
 
 @njit(cache=True)
-def _multiply(hidden: Any, matrix: Any, out: Any) -> None:
-    """out = hidden @ matrix, four rows at a time so that `out` stays in registers longer."""
-    for c in range(0, matrix.shape[0], 4):
+def _multiply(hidden: Any, matrices: Any, which: int, out: Any, row: int) -> None:
+    """out[row] = hidden @ matrices[which], four terms at a time, so that fewer sums go through memory."""
+    for o in range(out.shape[1]):
+        out[row, o] = 0
+    for c in range(0, matrices.shape[1], 4):
         h0, h1, h2, h3 = hidden[c], hidden[c + 1], hidden[c + 2], hidden[c + 3]
-        w0, w1, w2, w3 = matrix[c], matrix[c + 1], matrix[c + 2], matrix[c + 3]
-        if c == 0:
-            for o in range(out.shape[0]):
-                out[o] = (h0 * w0[o] + h1 * w1[o]) + (h2 * w2[o] + h3 * w3[o])
-        else:
-            for o in range(out.shape[0]):
-                out[o] += (h0 * w0[o] + h1 * w1[o]) + (h2 * w2[o] + h3 * w3[o])
+        for o in range(out.shape[1]):
+            out[row, o] += (h0 * matrices[which, c, o] + h1 * matrices[which, c + 1, o]) + (
+                h2 * matrices[which, c + 2, o] + h3 * matrices[which, c + 3, o]
+            )
 
 
 @njit(cache=True)
@@ -194,39 +200,31 @@ def _parity(i: int, j: int) -> int:
 
 
 @njit(cache=True)
-def _project(tables: Tables, scratch: Scratch, position: int) -> None:
-    """What the third layer's vector at this position adds to the latent."""
-    for g in range(tables.offset.shape[0]):
-        _multiply(scratch.hidden, tables.project[position, g], scratch.added[position, g])
-
-
-@njit(cache=True)
 def _forward(cells: Any, tables: Tables, scratch: Scratch) -> None:
     """The latent into scratch.total, given the classes."""
     s, known = scratch, tables.known1.shape[0]
-    s.padded[1:-1, 1:-1] = cells
     for n in range(_assign_rows(s.class1, s.rows1, s.mixed, known)):
-        i, j = s.mixed[n]
-        _convolve_labels(tables.first, tables.bias1, s.padded, i, j, s.hidden)
-        _multiply(s.hidden, tables.expand1[_parity(i, j)], s.products1[known + n])
+        i, j = s.mixed[n, 0], s.mixed[n, 1]
+        _convolve_labels(tables.first, tables.bias1, cells, i, j, s.hidden)
+        _multiply(s.hidden, tables.expand1, _parity(i, j), s.flat1, known + n)
     for n in range(_assign_rows(s.class2, s.rows2, s.mixed, known)):
-        i, j = s.mixed[n]
+        i, j = s.mixed[n, 0], s.mixed[n, 1]
         _convolve(s.products1, s.rows1, tables.bias2, i, j, s.hidden)
-        _multiply(s.hidden, tables.expand2[_parity(i, j)], s.products2[known + n])
-    s.total[:] = tables.offset
+        _multiply(s.hidden, tables.expand2, _parity(i, j), s.flat2, known + n)
+    for k in range(s.total.shape[0]):
+        s.total[k] = tables.offset[k]
     height, width = s.class3.shape
     for i in range(height):
         for j in range(width):
             position, label = i * width + j, s.class3[i, j]
             if label == MIXED:
                 _convolve(s.products2, s.rows2, tables.bias3, i, j, s.hidden)
-                _project(tables, s, position)
-                added = s.added[position]
+                _multiply(s.hidden, tables.project, position, s.added, position)
+                for k in range(s.total.shape[0]):
+                    s.total[k] += s.added[position, k]
             else:
-                added = tables.known3[label, position]
-            for g in range(added.shape[0]):
-                for k in range(LANES):
-                    s.total[g, k] += added[g, k]
+                for k in range(s.total.shape[0]):
+                    s.total[k] += tables.known3[label, position, k]
 
 
 @njit(cache=True, nogil=True)
@@ -240,7 +238,7 @@ def encode_one(cells: Any, tables: Tables, scratch: Scratch, out: Any) -> None:
     _classify(scratch.class2, scratch.class3, scratch.lowest, scratch.highest)
     _forward(cells, tables, scratch)
     for k in range(out.shape[0]):
-        out[k] = scratch.total[k // LANES, k % LANES]
+        out[k] = scratch.total[k]
 
 
 @njit(cache=True, nogil=True)
@@ -257,12 +255,12 @@ def _learn_uniform(label: int, tables: Tables, scratch: Scratch) -> None:
     scratch.class1[:] = MIXED
     scratch.class2[:] = MIXED
     scratch.class3[:] = MIXED
-    angles, ranges = scratch.padded.shape[0] - 2, scratch.padded.shape[1] - 2
-    _forward(np.full((angles, ranges), label, np.uint8), tables, scratch)
+    angles, ranges = scratch.class1.shape
+    _forward(np.full((2 * angles, 2 * ranges), label, np.uint8), tables, scratch)
     tables.known3[label] = scratch.added
     for rows, products, known in (
-        (scratch.rows1, scratch.products1, tables.known1),
-        (scratch.rows2, scratch.products2, tables.known2),
+        (scratch.rows1, scratch.flat1, tables.known1),
+        (scratch.rows2, scratch.flat2, tables.known2),
     ):
         height, width = rows.shape[0] - 2, rows.shape[1] - 2
         for i in range(height):
@@ -281,14 +279,12 @@ def build_tables(
 ) -> Tables:
     """Lay a network out for `encode_one` and compute what it makes of uniform regions."""
     labels, dim = kernels[0].shape[1], len(offset)
-    positions, groups = (angles // 8) * (ranges // 8), -(-dim // LANES)
+    positions, known = (angles // 8) * (ranges // 8), 1 + labels * KEYS * KEYS
+    padded = -(-dim // LANES) * LANES
     first = np.zeros((16, labels + 1, CHANNELS[0]), np.float32)
     first[:, :labels] = kernels[0].transpose(2, 3, 1, 0).reshape(16, labels, CHANNELS[0])
-    spread = np.zeros((groups * LANES, CHANNELS[2], positions), np.float32)
-    spread[:dim] = projection.reshape(dim, CHANNELS[2], positions)
-    padded_offset = np.zeros(groups * LANES, np.float32)
-    padded_offset[:dim] = offset
-    known = 1 + labels * KEYS * KEYS
+    project = np.zeros((positions, CHANNELS[2], padded), np.float32)
+    project[:, :, :dim] = projection.reshape(dim, CHANNELS[2], positions).transpose(2, 1, 0)
     tables = Tables(
         first=first,
         bias1=biases[0],
@@ -298,11 +294,9 @@ def build_tables(
         expand2=_expansion(kernels[2]),
         known2=np.zeros((known, 4 * CHANNELS[2]), np.float32),
         bias3=biases[2],
-        project=np.ascontiguousarray(
-            spread.reshape(groups, LANES, CHANNELS[2], positions).transpose(3, 0, 2, 1)
-        ),
-        known3=np.zeros((labels, positions, groups, LANES), np.float32),
-        offset=padded_offset.reshape(groups, LANES),
+        project=project,
+        known3=np.zeros((labels, positions, padded), np.float32),
+        offset=np.concatenate([offset, np.zeros(padded - dim, np.float32)]),
     )
     scratch = make_scratch(tables, angles, ranges)
     for label in range(labels):

@@ -1,0 +1,237 @@
+"""Training of the convolutional autoencoder, of which the encoder is kept (algorithm 1, line 2).
+
+Reconstruction alone drives it: no score is ever seen here. One thread computes, so that the same seed gives
+the same bytes on any number of cores, and an interrupted run goes on from its last epoch to the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ocular.encoding.autoencoder import GradientStep, Score, build, extract, score
+from ocular.encoding.convolutional import ConvEncoder, check_encodable
+from ocular.errors import InputError, OcularError
+from ocular.records import Footprints, Labels
+from ocular.sealed import read_sealed, write_sealed
+from ocular.seeds import integer, stream
+
+FEWEST = 20  # distinct footprints, below which a held-out tenth says nothing
+KIND, VERSION = "autoencoder training", 1
+
+Progress = Callable[[int, float, float], None]  # epoch, held-out loss, held-out pixel accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSettings:
+    """How the autoencoder is trained."""
+
+    latent_dim: int = 6
+    most_footprints: int = 3333  # distinct ones drawn, a tenth of them held out
+    epochs: int = 10
+    patience: int = 3  # epochs without a lower held-out loss before training stops
+    batch: int = 16
+    learning_rate: float = 3e-3  # the highest; a short rise, then a cosine down to nothing
+    warm_up: float = 0.1  # share of the steps in which the rate rises
+
+    def __post_init__(self) -> None:
+        for name in ("latent_dim", "epochs", "patience", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} is {getattr(self, name)}; allowed is at least 1")
+        if self.most_footprints < FEWEST:
+            raise InputError(f"most_footprints is {self.most_footprints}; allowed is at least {FEWEST}")
+        if not 0 < self.learning_rate < math.inf:
+            raise InputError(f"learning_rate is {self.learning_rate}; allowed is a positive number")
+        if not 0 < self.warm_up < 1:
+            raise InputError(f"warm_up is {self.warm_up}; allowed is 0 < warm_up < 1")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """What a training came to, measured on footprints that it did not train on."""
+
+    epochs: int
+    trained_on: int
+    held_out: int
+    held_out_loss: float  # pixelwise cross-entropy of the epoch that was kept
+    held_out_accuracy: float  # share of pixels
+    accuracy_per_label: tuple[float | None, ...]  # None for a label that no held-out pixel has
+    seconds: float  # of wall time, interrupted parts included
+
+
+def train(
+    footprints: Footprints,
+    settings: TrainingSettings,
+    seed: int,
+    *,
+    checkpoint: Path | None = None,
+    progress: Progress | None = None,
+) -> tuple[ConvEncoder, TrainingReport]:
+    """Train on the distinct ones of these footprints, which must be those of the partition split alone.
+
+    With a checkpoint the state is saved after every epoch, and a training that finds its own goes on from it.
+    """
+    check_encodable(footprints.geometry)
+    with _one_thread():
+        run = _Run(footprints, settings, seed)
+        if checkpoint is not None and checkpoint.exists():
+            run.load(checkpoint)
+        while run.epoch < settings.epochs and run.epoch - run.best_epoch < settings.patience:
+            latest = run.advance()
+            if checkpoint is not None:
+                run.save(checkpoint)
+            if progress is not None:
+                progress(run.epoch, latest.loss, latest.accuracy)
+        return extract(run.best_weights, footprints.labels, footprints.geometry), run.report()
+
+
+class _Run:
+    """A training under way: everything that the next epoch depends on."""
+
+    def __init__(self, footprints: Footprints, settings: TrainingSettings, seed: int) -> None:
+        self.settings, self.seed = settings, seed
+        self.trained, self.held = _split(footprints.cells, settings.most_footprints, seed)
+        self.batch = min(settings.batch, len(self.trained))
+        self.network = build(
+            len(footprints.labels),
+            footprints.geometry,
+            settings.latent_dim,
+            integer(seed, "autoencoder", "weights"),
+        )
+        self.gradient_step = GradientStep(self.network, self.batch, footprints.geometry)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), betas=(0.9, 0.99))
+        self.epoch = self.best_epoch = 0
+        self.seconds = 0.0
+        self.best_score = score(self.network, self.held)
+        self.best_weights = self._weights("encoder.")
+        data = sha256(self.trained.tobytes() + self.held.tobytes()).hexdigest()
+        self.identity = {
+            "settings": asdict(settings),
+            "seed": seed,
+            "labels": list(footprints.labels),
+            "geometry": asdict(footprints.geometry),
+            "footprints": data,
+        }
+
+    def advance(self) -> Score:
+        """One epoch, and a look at the held-out footprints."""
+        start = time.perf_counter()
+        order = stream(self.seed, "autoencoder", "epoch", self.epoch).permutation(len(self.trained))
+        steps = len(order) // self.batch
+        for k in range(steps):
+            rows = order[k * self.batch : (k + 1) * self.batch]
+            self.gradient_step(torch.from_numpy(self.trained[rows]))
+            done = (self.epoch + (k + 0.5) / steps) / self.settings.epochs
+            self.optimizer.param_groups[0]["lr"] = _learning_rate(self.settings, done)
+            self.optimizer.step()
+        self.epoch += 1
+        latest = score(self.network, self.held)
+        self.seconds += time.perf_counter() - start
+        if not math.isfinite(latest.loss):
+            raise OcularError(
+                f"the autoencoder's held-out loss is {latest.loss} after epoch {self.epoch}; allowed are "
+                f"finite numbers: try a learning_rate below {self.settings.learning_rate}"
+            )
+        if latest.loss < self.best_score.loss:
+            self.best_epoch, self.best_score = self.epoch, latest
+            self.best_weights = self._weights("encoder.")
+        return latest
+
+    def report(self) -> TrainingReport:
+        return TrainingReport(
+            epochs=self.epoch,
+            trained_on=len(self.trained),
+            held_out=len(self.held),
+            held_out_loss=self.best_score.loss,
+            held_out_accuracy=self.best_score.accuracy,
+            accuracy_per_label=self.best_score.per_label,
+            seconds=self.seconds,
+        )
+
+    def save(self, path: Path) -> None:
+        """Weights, moments and counters; the optimiser's step count follows from the epoch."""
+        arrays = {f"now.{name}": array for name, array in self._weights("").items()}
+        arrays |= {f"best.{name}": array for name, array in self.best_weights.items()}
+        for name, parameter in self.network.named_parameters():
+            for moment in ("exp_avg", "exp_avg_sq"):
+                arrays[f"{moment}.{name}"] = self.optimizer.state[parameter][moment].numpy()
+        manifest = self.identity | {
+            "epoch": self.epoch,
+            "best_epoch": self.best_epoch,
+            "best_score": asdict(self.best_score),
+            "seconds": self.seconds,
+        }
+        write_sealed(path, kind=KIND, version=VERSION, manifest=manifest, arrays=arrays)
+
+    def load(self, path: Path) -> None:
+        """Go on from a saved state, if it is of this very training."""
+        sealed = read_sealed(path, kind=KIND, version=VERSION)
+        for name, mine in self.identity.items():
+            if sealed.manifest[name] != mine:
+                raise InputError(
+                    f"the checkpoint {path} is of a training with {name} {sealed.manifest[name]}; "
+                    f"allowed is {mine}: name another file, or delete this one"
+                )
+        self.epoch, self.best_epoch = sealed.manifest["epoch"], sealed.manifest["best_epoch"]
+        best = sealed.manifest["best_score"]
+        self.best_score = Score(best["loss"], best["accuracy"], tuple(best["per_label"]))
+        self.seconds = sealed.manifest["seconds"]
+        self.best_weights = {name: sealed.arrays[f"best.{name}"] for name in self.best_weights}
+        steps = self.epoch * (len(self.trained) // self.batch)
+        with torch.no_grad():
+            for name, parameter in self.network.named_parameters():
+                parameter.copy_(torch.from_numpy(sealed.arrays[f"now.{name}"]))
+                state: dict[str, Any] = {"step": torch.tensor(float(steps))}
+                for moment in ("exp_avg", "exp_avg_sq"):  # in the parameter's own memory layout
+                    array = sealed.arrays[f"{moment}.{name}"]
+                    state[moment] = torch.empty_like(parameter).copy_(torch.from_numpy(array))
+                self.optimizer.state[parameter] = state
+
+    def _weights(self, prefix: str) -> dict[str, npt.NDArray[np.float32]]:
+        return {
+            name: np.array(parameter.detach().numpy(), order="C")
+            for name, parameter in self.network.named_parameters()
+            if name.startswith(prefix)
+        }
+
+
+def _split(cells: Labels, most: int, seed: int) -> tuple[Labels, Labels]:
+    """Distinct footprints, at most so many: nine tenths to train on and a tenth to judge by.
+
+    They are taken in the order of their checksums, so that neither repetitions nor the order given matter.
+    """
+    distinct = {sha256(image.tobytes()).digest(): n for n, image in enumerate(cells)}
+    if len(distinct) < FEWEST:
+        raise InputError(f"{len(distinct)} distinct footprints to train on; allowed is at least {FEWEST}")
+    rows = np.array([distinct[digest] for digest in sorted(distinct)])
+    drawn = stream(seed, "autoencoder", "split").permutation(rows)[:most]
+    held = len(drawn) // 10
+    return cells[drawn[held:]], cells[drawn[:held]]
+
+
+def _learning_rate(settings: TrainingSettings, done: float) -> float:
+    """Up in a straight line, then down along a cosine; `done` is the share of all steps."""
+    if done < settings.warm_up:
+        return settings.learning_rate * done / settings.warm_up
+    fall = (done - settings.warm_up) / (1 - settings.warm_up)
+    return settings.learning_rate * (1 + math.cos(math.pi * fall)) / 2
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
