@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ocular.encoding.kernels import CHANNELS, Float32s, Tables, build_tables, encode_many
+from ocular.encoding.kernels import CHANNELS, Float32s, Tables, encode_many
+from ocular.encoding.tables import build_tables
 from ocular.errors import InputError, check_finite, check_shape
 from ocular.records import Floats, FootprintGeometry, Labels, check_labels
 

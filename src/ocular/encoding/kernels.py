@@ -17,12 +17,20 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from ocular.encoding.vectors import make_add_four, make_product
+
 Float32s = npt.NDArray[np.float32]
 
 CHANNELS = (8, 16, 32)
 LANES = 8  # latents are padded to a multiple of this, to fill vector registers
 KEYS = 4  # along an axis: first position, even inside, odd inside, last
 MIXED = 255  # class of a position that sees more than one label; labels are below
+
+
+_add_four8, _add_four16 = make_add_four(CHANNELS[0]), make_add_four(16)
+_expand1 = make_product(CHANNELS[0], 4 * CHANNELS[1])
+_expand2 = make_product(CHANNELS[1], 4 * CHANNELS[2])
+_project = make_product(CHANNELS[2], LANES)
 
 
 class Tables(NamedTuple):
@@ -112,7 +120,7 @@ def _classify(fine: Any, coarse: Any, lowest: Any, highest: Any) -> None:
 
 
 @njit(cache=True)
-def _key(index: int, count: int) -> int:
+def key_of(index: int, count: int) -> int:
     """Which of the KEYS kinds of position this is along its axis."""
     if index == 0:
         return 0
@@ -127,7 +135,7 @@ def _assign_rows(classes: Any, rows: Any, mixed: Any, known: int) -> int:
     height, width = classes.shape
     count = 0
     for i in range(height):
-        row_key = 1 + _key(i, height) * KEYS
+        row_key = 1 + key_of(i, height) * KEYS
         for j in range(width):
             label = classes[i, j]
             if label == MIXED:
@@ -136,7 +144,7 @@ def _assign_rows(classes: Any, rows: Any, mixed: Any, known: int) -> int:
                 mixed[count, 1] = j
                 count += 1
             else:
-                rows[i + 1, j + 1] = np.int32(label) * (KEYS * KEYS) + row_key + _key(j, width)
+                rows[i + 1, j + 1] = np.int32(label) * (KEYS * KEYS) + row_key + key_of(j, width)
     return count
 
 
@@ -144,20 +152,19 @@ def _assign_rows(classes: Any, rows: Any, mixed: Any, known: int) -> int:
 def _convolve_labels(first: Any, bias: Any, cells: Any, i: int, j: int, hidden: Any) -> None:
     """First layer at (i, j): per pixel of the field one row of the table, then ReLU."""
     height, width = cells.shape
-    padding = first.shape[1] - 1
+    labels = first.shape[1]  # padding included, as the last
     for c in range(CHANNELS[0]):
         hidden[c] = bias[c]
     for ky in range(4):
-        y = 2 * i - 1 + ky
+        y, x = 2 * i - 1 + ky, 2 * j
         if 0 <= y < height:
-            k0 = cells[y, 2 * j - 1] if j > 0 else padding
-            k1, k2 = cells[y, 2 * j], cells[y, 2 * j + 1]
-            k3 = cells[y, 2 * j + 2] if 2 * j + 2 < width else padding
-            t = 4 * ky
-            for c in range(CHANNELS[0]):
-                hidden[c] += (first[t, k0, c] + first[t + 1, k1, c]) + (
-                    first[t + 2, k2, c] + first[t + 3, k3, c]
-                )
+            k0 = np.intp(cells[y, x - 1]) if x > 0 else labels - 1
+            k1, k2 = np.intp(cells[y, x]), np.intp(cells[y, x + 1])
+            k3 = np.intp(cells[y, x + 2]) if x + 2 < width else labels - 1
+            t = 4 * ky * labels
+            a, b = (t + k0) * CHANNELS[0], (t + labels + k1) * CHANNELS[0]
+            c_, d = (t + 2 * labels + k2) * CHANNELS[0], (t + 3 * labels + k3) * CHANNELS[0]
+            _add_four8(hidden, 0, first, a, b, c_, d)
     for c in range(CHANNELS[0]):
         hidden[c] = max(hidden[c], np.float32(0))
 
@@ -165,32 +172,32 @@ def _convolve_labels(first: Any, bias: Any, cells: Any, i: int, j: int, hidden: 
 @njit(cache=True)
 def _convolve(products: Any, rows: Any, bias: Any, i: int, j: int, hidden: Any) -> None:
     """A later layer at (i, j): sum of the field's products, which are there already, then ReLU."""
-    width = products.shape[2]
+    width = bias.shape[0]
     for c in range(width):
         hidden[c] = bias[c]
     for ky in range(4):
-        left, right = 2 * (ky // 2), 2 * (ky // 2) + 1
-        r0, r1 = rows[2 * i + ky, 2 * j], rows[2 * i + ky, 2 * j + 1]
-        r2, r3 = rows[2 * i + ky, 2 * j + 2], rows[2 * i + ky, 2 * j + 3]
-        for c in range(width):
-            hidden[c] += (products[r0, left, c] + products[r1, left, c]) + (
-                products[r2, right, c] + products[r3, right, c]
-            )
+        y, x, left = 2 * i + ky, 2 * j, 2 * (ky // 2) * width
+        a, b = np.intp(rows[y, x]) * 4 * width + left, np.intp(rows[y, x + 1]) * 4 * width + left
+        right = left + width
+        c_, d = np.intp(rows[y, x + 2]) * 4 * width + right, np.intp(rows[y, x + 3]) * 4 * width + right
+        for o in range(0, width, 16):
+            _add_four16(hidden, o, products, a + o, b + o, c_ + o, d + o)
     for c in range(width):
         hidden[c] = max(hidden[c], np.float32(0))
 
 
 @njit(cache=True)
 def _multiply(hidden: Any, matrices: Any, which: int, out: Any, row: int) -> None:
-    """out[row] = hidden @ matrices[which], four terms at a time, so that fewer sums go through memory."""
-    for o in range(out.shape[1]):
-        out[row, o] = 0
-    for c in range(0, matrices.shape[1], 4):
-        h0, h1, h2, h3 = hidden[c], hidden[c + 1], hidden[c + 2], hidden[c + 3]
-        for o in range(out.shape[1]):
-            out[row, o] += (h0 * matrices[which, c, o] + h1 * matrices[which, c + 1, o]) + (
-                h2 * matrices[which, c + 2, o] + h3 * matrices[which, c + 3, o]
-            )
+    """out[row] = hidden @ matrices[which], one of the two expansions or the projection."""
+    depth, width = matrices.shape[1], matrices.shape[2]
+    out_at, matrix_at = row * width, which * depth * width
+    if depth == CHANNELS[0]:
+        _expand1(out, out_at, hidden, matrices, matrix_at, width)
+    elif depth == CHANNELS[1]:
+        _expand2(out, out_at, hidden, matrices, matrix_at, width)
+    else:
+        for start in range(0, width, LANES):
+            _project(out, out_at + start, hidden, matrices, matrix_at + start, width)
 
 
 @njit(cache=True)
@@ -200,7 +207,7 @@ def _parity(i: int, j: int) -> int:
 
 
 @njit(cache=True)
-def _forward(cells: Any, tables: Tables, scratch: Scratch) -> None:
+def forward(cells: Any, tables: Tables, scratch: Scratch) -> None:
     """The latent into scratch.total, given the classes."""
     s, known = scratch, tables.known1.shape[0]
     for n in range(_assign_rows(s.class1, s.rows1, s.mixed, known)):
@@ -236,7 +243,7 @@ def encode_one(cells: Any, tables: Tables, scratch: Scratch, out: Any) -> None:
     _classify(cells, scratch.class1, scratch.lowest, scratch.highest)
     _classify(scratch.class1, scratch.class2, scratch.lowest, scratch.highest)
     _classify(scratch.class2, scratch.class3, scratch.lowest, scratch.highest)
-    _forward(cells, tables, scratch)
+    forward(cells, tables, scratch)
     for k in range(out.shape[0]):
         out[k] = scratch.total[k]
 
@@ -247,65 +254,3 @@ def encode_many(cells: Any, tables: Tables, out: Any) -> None:
     scratch = make_scratch(tables, cells.shape[1], cells.shape[2])
     for n in range(cells.shape[0]):
         encode_one(cells[n], tables, scratch, out[n])
-
-
-@njit(cache=True)
-def _learn_uniform(label: int, tables: Tables, scratch: Scratch) -> None:
-    """Compute a footprint of one label the long way and keep its outcomes as the known ones."""
-    scratch.class1[:] = MIXED
-    scratch.class2[:] = MIXED
-    scratch.class3[:] = MIXED
-    angles, ranges = scratch.class1.shape
-    _forward(np.full((2 * angles, 2 * ranges), label, np.uint8), tables, scratch)
-    tables.known3[label] = scratch.added
-    for rows, products, known in (
-        (scratch.rows1, scratch.flat1, tables.known1),
-        (scratch.rows2, scratch.flat2, tables.known2),
-    ):
-        height, width = rows.shape[0] - 2, rows.shape[1] - 2
-        for i in range(height):
-            for j in range(width):
-                row = 1 + label * KEYS * KEYS + _key(i, height) * KEYS + _key(j, width)
-                known[row] = products[rows[i + 1, j + 1]]
-
-
-def build_tables(
-    kernels: tuple[Float32s, ...],  # (out, in, 4, 4) each
-    biases: tuple[Float32s, ...],  # (out,) each
-    projection: Float32s,  # (dim, 32 * angles / 8 * ranges / 8), positions last
-    offset: Float32s,  # (dim,)
-    angles: int,
-    ranges: int,
-) -> Tables:
-    """Lay a network out for `encode_one` and compute what it makes of uniform regions."""
-    labels, dim = kernels[0].shape[1], len(offset)
-    positions, known = (angles // 8) * (ranges // 8), 1 + labels * KEYS * KEYS
-    padded = -(-dim // LANES) * LANES
-    first = np.zeros((16, labels + 1, CHANNELS[0]), np.float32)
-    first[:, :labels] = kernels[0].transpose(2, 3, 1, 0).reshape(16, labels, CHANNELS[0])
-    project = np.zeros((positions, CHANNELS[2], padded), np.float32)
-    project[:, :, :dim] = projection.reshape(dim, CHANNELS[2], positions).transpose(2, 1, 0)
-    tables = Tables(
-        first=first,
-        bias1=biases[0],
-        expand1=_expansion(kernels[1]),
-        known1=np.zeros((known, 4 * CHANNELS[1]), np.float32),
-        bias2=biases[1],
-        expand2=_expansion(kernels[2]),
-        known2=np.zeros((known, 4 * CHANNELS[2]), np.float32),
-        bias3=biases[2],
-        project=project,
-        known3=np.zeros((labels, positions, padded), np.float32),
-        offset=np.concatenate([offset, np.zeros(padded - dim, np.float32)]),
-    )
-    scratch = make_scratch(tables, angles, ranges)
-    for label in range(labels):
-        _learn_uniform(label, tables, scratch)
-    return tables
-
-
-def _expansion(kernel: Float32s) -> Float32s:
-    """(out, in, 4, 4) as (4 parities, in, 4 halves * out)."""
-    out, into = kernel.shape[:2]
-    split = kernel.reshape(out, into, 2, 2, 2, 2)  # (out, in, ky half, ky parity, kx half, kx parity)
-    return np.ascontiguousarray(split.transpose(3, 5, 1, 2, 4, 0).reshape(4, into, 4 * out))
