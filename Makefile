@@ -27,8 +27,8 @@ bench: .venv/bench-installed
 	$(BIN)/python -m benchmarks
 
 reproduce: .venv/installed
-	$(BIN)/ocular reproduce planar --only coverage --workers $(WORKERS) \
-	  --variant main world_frame training_seed_1 training_seed_2
+	$(BIN)/ocular reproduce planar --only coverage --seed 0 1 2 --workers $(WORKERS)
+	$(BIN)/ocular reproduce planar --only coverage --variant other_frame --workers $(WORKERS)
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocular needs Python 3.11 or newer")'

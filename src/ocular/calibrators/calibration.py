@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ocular.calibrators.features import FeatureMap
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
@@ -70,7 +70,7 @@ class Calibration:
         return Region(self.predict(inputs), self.thresholds(alpha)[self.cells(inputs)])
 
     def _chi2(self, alpha: float | Fraction) -> float:
-        return float(chi2.isf(float(exact_fraction(alpha)), self.model.state_dim))
+        return float(chdtri(self.model.state_dim, float(exact_fraction(alpha))))
 
 
 def process(inputs: Inputs, features: FeatureMap | None, encoder: ConvEncoder | None) -> Floats:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from ocular.calibrators.base import EncoderSource, LocalCalibrator
+from ocular.encoding import ConvEncoder
 from ocular.partition import TreeSettings
+from ocular.records import Footprints
+
+
+def train_encoder(footprints: Footprints, seed: int) -> ConvEncoder:
+    """The default encoder source: train one, with the default settings."""
+    from ocular.encoding.training import TrainingSettings, train  # torch is slow to import: only to train
+
+    return train(footprints, TrainingSettings(), seed)[0]
 
 
 def ocular(
-    encoder: EncoderSource,
+    encoder: EncoderSource = train_encoder,
     *,
     features: str = "body",
     tree: TreeSettings = TreeSettings(),
@@ -18,7 +27,7 @@ def ocular(
 
 
 def ocular_no_encode(
-    *, features: str = "body", tree: TreeSettings = TreeSettings(), fallback: bool = False
+    *, features: str = "world", tree: TreeSettings = TreeSettings(), fallback: bool = False
 ) -> LocalCalibrator:
-    """X = (v, a): the paper's ablation without perception."""
+    """X = (v, a): the paper's ablation without perception, in the frame of the paper's figures."""
     return LocalCalibrator("ocular_no_encode", features, tree=tree, fallback=fallback)

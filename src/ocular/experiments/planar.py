@@ -19,6 +19,7 @@ from ocular.worlds.map_file import PLANAR_LABELS, load_map
 from ocular.worlds.planar import PlanarWorld
 
 MAPS = ("S", "L", "H", "U")
+OTHER_FRAME = {"body": "world", "world": "body"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +30,16 @@ class PlanarSettings:
     slip: float = 1.3
     grid: GridSpec = CALIBRATION_GRID
     training: TrainingSettings = field(default_factory=TrainingSettings)
-    features: str = "body"  # what OCULAR's cells see of velocity and action; "world" is the paper's own
-    seed: int = 0  # of the logged transitions
-    training_seed: int = 0  # of split, encoder and tree
+    other_frame: bool = False  # OCULAR in the paper's world frame, its blind ablation in the body frame
+    seed: int = 0  # of everything: logs, split, encoder, tree
 
     def config(self) -> dict[str, Any]:
         """The settings as plain values, for provenance."""
         return asdict(self)
 
     def fingerprint(self) -> str:
-        """A name for these settings; OCULAR's frame is left out, since it changes no data and no encoder."""
-        text = json.dumps({**self.config(), "features": None, "alpha": None}, sort_keys=True)
+        """A name for these settings, less the frame and alpha, which change no data and no encoder."""
+        text = json.dumps({**self.config(), "other_frame": None, "alpha": None}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
@@ -82,22 +82,22 @@ class Workshop:
 
     def calibration(self, map_name: str, method: str) -> Calibration:
         """The calibration that `method` uses on this map, fitted now if it is not there yet."""
-        frame = self.settings.features if method.startswith("ocular") else "own"
-        path = self.folder / "calibrations" / f"{map_name}-{method}-{frame}.ocular"
+        frame = "-other-frame" if self.settings.other_frame else ""
+        path = self.folder / "calibrations" / f"{map_name}-{method}{frame}.ocular"
         if not path.exists():
             save(self._fit(map_name, method), path)
         return load(path)
 
     def _fit(self, map_name: str, method: str) -> Calibration:
         calibrator = METHODS[method].make(self._encoder_source(map_name, method))
-        if isinstance(calibrator, LocalCalibrator) and method.startswith("ocular"):
-            calibrator = replace(calibrator, features=self.settings.features)
+        if isinstance(calibrator, LocalCalibrator) and self.settings.other_frame:
+            calibrator = replace(calibrator, features=OTHER_FRAME[calibrator.features])
         truth = world(map_name, self.settings)
         fitted = calibrator.fit(
             self.transitions(data_for(map_name, method)),
             truth.nominal,
             truth.state_cov,
-            seed=self.settings.training_seed,
+            seed=self.settings.seed,
         )
         return replace(fitted, method=method)
 

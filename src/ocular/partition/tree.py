@@ -8,7 +8,6 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
-from sklearn.tree import DecisionTreeRegressor
 
 from ocular.errors import InputError, check_finite, check_shape
 from ocular.records import Floats, Indices
@@ -76,6 +75,10 @@ class TreePartition:
                 f"{len(targets)} points to grow a tree with {settings.min_leaf} points a leaf; allowed are "
                 f"at least {2 * settings.min_leaf}"
             )
+        from sklearn.tree import (
+            DecisionTreeRegressor,
+        )  # slow to import, and a robot that only asks never fits
+
         regressor = DecisionTreeRegressor(
             max_depth=settings.max_depth, min_samples_leaf=settings.min_leaf, random_state=seed
         )

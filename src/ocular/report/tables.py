@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from statistics import fmean, stdev
 from typing import Any
 
 from rich.console import Console
@@ -52,32 +53,41 @@ METRICS = (
 
 
 def coverage_table(rows: Iterable[Mapping[str, Any]], world: str, metric_key: str) -> Table:
-    """One metric: methods down, maps and regions across; the paper's figure in brackets where it has one."""
+    """One metric: methods down, maps and regions across; the paper's figure in brackets where it has one.
+
+    Rows of several seeds become their mean and standard deviation.
+    """
     metric = next(m for m in METRICS if m.key == metric_key)
-    cells = {(r["map"], r["method"], r["region"]): r for r in rows if r["world"] == world}
+    cells: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        if row["world"] == world:
+            value = metric.factor * float(row[metric.key])
+            cells.setdefault((row["map"], row["method"], row["region"]), []).append(value)
     if not cells:
         raise InputError(f"no coverage rows of the world {world!r}; allowed is a file with at least one")
     paper = _paper(world, metric.key)
-    maps = [m for m in (paper.get("maps") or ()) if any(m == key[0] for key in cells)]
-    maps += sorted({key[0] for key in cells} - set(maps))
+    known = _paper(world, "coverage").get("maps", [])
+    maps = sorted({key[0] for key in cells}, key=lambda m: (known.index(m) if m in known else len(known), m))
     body = []
     for method in METHOD_NAMES:
         if not any(method == key[1] for key in cells):
             continue
-        row = [METHOD_NAMES[method]]
+        line = [METHOD_NAMES[method]]
         for map_name in maps:
             for region in REGIONS:
-                found = cells.get((map_name, method, region))
-                mine = (
-                    "-"
-                    if found is None
-                    else f"{metric.factor * float(found[metric.key]):.{metric.decimals}f}"
-                )
+                mine = _mean_and_spread(cells.get((map_name, method, region), []), metric.decimals)
                 theirs = _paper_value(paper, method, map_name, region)
-                row.append(mine if theirs is None else f"{mine} ({theirs:.{metric.decimals}f})")
-        body.append(tuple(row))
+                line.append(mine if theirs is None else f"{mine} ({theirs:.{metric.decimals}f})")
+        body.append(tuple(line))
     header = ("method", *(f"{m} {region}" for m in maps for region in REGIONS))
     return Table(metric.title + (" (the paper's)" if paper else ""), header, body)
+
+
+def _mean_and_spread(values: Sequence[float], decimals: int) -> str:
+    if not values:
+        return "-"
+    spread = f" ± {stdev(values):.{decimals}f}" if len(values) > 1 else ""
+    return f"{fmean(values):.{decimals}f}{spread}"
 
 
 def _paper(world: str, metric: str) -> dict[str, Any]:
@@ -107,5 +117,4 @@ def print_table(table: Table) -> None:
     rich = RichTable(*table.header, title=table.title)
     for row in table.rows:
         rich.add_row(*row)
-    console = Console()
-    console.print(rich, width=max(console.width, 30 + 16 * (len(table.header) - 1)), crop=False)
+    Console(width=max(Console().width, 30 + 20 * (len(table.header) - 1))).print(rich)

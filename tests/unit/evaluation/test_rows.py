@@ -1,0 +1,65 @@
+"""Rows: resumable, sorted, whole; provenance that refuses to mix configurations."""
+
+import json
+
+import pytest
+
+from ocular.errors import DamagedFileError, InputError
+from ocular.evaluation.rows import Provenance, RowFile
+
+
+def rows_in(tmp_path):
+    return RowFile(tmp_path / "deep" / "rows.csv", ("map", "episode"), ("map", "episode", "value"))
+
+
+def row(map_name, episode, value):
+    return {"map": map_name, "episode": episode, "value": value}
+
+
+def test_any_order_of_adding_gives_the_same_bytes(tmp_path):
+    one, other = rows_in(tmp_path / "one"), rows_in(tmp_path / "other")
+    one.add([row("S", 10, 0.123456789), row("S", 2, 1.0), row("H", 1, 3)])
+    for r in (row("H", 1, 3), row("S", 2, 1.0), row("S", 10, 0.123456789)):
+        other.add([r])
+    assert one.path.read_bytes() == other.path.read_bytes()
+    assert one.path.read_text() == "map,episode,value\nH,1,3\nS,2,1\nS,10,0.123457\n"
+
+
+def test_adding_again_replaces(tmp_path):
+    rows = rows_in(tmp_path)
+    rows.add([row("S", 1, 1)])
+    rows.add([row("S", 1, 2)])
+    assert rows.read() == [{"map": "S", "episode": "1", "value": "2"}]
+    assert rows.keys() == {("S", "1")}
+
+
+def test_wrong_columns_are_refused(tmp_path):
+    rows = rows_in(tmp_path)
+    with pytest.raises(InputError, match="a row has the columns"):
+        rows.add([{"map": "S", "episode": 1}])
+    rows.add([row("S", 1, 1)])
+    other = RowFile(rows.path, ("map",), ("map", "answer"))
+    with pytest.raises(DamagedFileError, match=r"has the columns .*allowed are \['map', 'answer'\]"):
+        other.read()
+    rows.path.write_text("map,episode,value\nS,1\n")
+    with pytest.raises(DamagedFileError, match="line 2"):
+        rows.read()
+
+
+def test_provenance_records_every_run_and_refuses_another_configuration(tmp_path):
+    path = tmp_path / "rows.provenance.json"
+    provenance = Provenance(path, {"alpha": 0.1, "grid": (1, 2)})
+    provenance.check()
+    for maps in (["S"], ["H"]):
+        provenance.add_run(seconds=1.0, rows=maps, workers=2, peak_gib=0.5)
+    record = json.loads(path.read_text())
+    assert [run["rows"] for run in record["runs"]] == [["S"], ["H"]]
+    assert {"commit", "versions", "cores", "wall_seconds"} <= record["runs"][0].keys()
+    with pytest.raises(InputError, match=r"alpha was 0\.1, now 0\.2"):
+        Provenance(path, {"alpha": 0.2, "grid": (1, 2)}).check()
+    path.write_text("{}")
+    with pytest.raises(DamagedFileError, match="lacks config"):
+        provenance.check()
+    path.write_text("{")
+    with pytest.raises(DamagedFileError, match="not JSON"):
+        provenance.check()
