@@ -160,7 +160,7 @@ class BeliefMap:
         self._renew_distances((0, self.labels.shape[0] - 1, 0, self.labels.shape[1] - 1))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _vote(
     cells: Labels,  # (angles, ranges)
     directions: Floats,  # (2, angles), unit vectors of the rays

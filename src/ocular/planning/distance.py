@@ -36,7 +36,7 @@ def update_distances(
     _update(labels, np.uint8(occupied), column_distance, distance, resolution, reach, *changed)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _update(
     labels: Labels,
     occupied: Any,
@@ -72,7 +72,7 @@ def _update(
             )
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _column_pass(
     labels: Labels,
     occupied: Any,
@@ -113,7 +113,7 @@ def _column_pass(
                 changed_to[row - first] = col0 + c
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True)
 def _row_pass(
     heights: Int16s,
     distance: Float32s,

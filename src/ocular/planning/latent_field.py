@@ -22,6 +22,7 @@ from ocular.footprint.scan import rays
 from ocular.planning.belief import TILE, BeliefMap
 from ocular.planning.panorama import (
     FRESH,
+    KINDS,
     NONE,
     Bools,
     Panoramas,
@@ -29,10 +30,11 @@ from ocular.planning.panorama import (
     Work,
     make_work,
     note_changes,
-    renew,
 )
+from ocular.planning.panorama_encoding import renew
 from ocular.records import OCCUPIED, UNKNOWN, Floats
 
+Floating = npt.NDArray[np.floating[Any]]
 Int64s = npt.NDArray[np.int64]
 Int32s = npt.NDArray[np.int32]
 EMPTY = -1  # an unused place of the hash table, or an unused slot
@@ -59,11 +61,11 @@ class LatentField:
         *,
         position_step: float = 0.02,
         heading_step: float = np.deg2rad(4.0),
-        capacity: int = 512,
+        capacity: int = 256,
         threads: int = 1,
     ) -> None:
         """Round positions to `position_step` [m] and headings to whole columns of the encoder nearest
-        `heading_step` [rad]; keep `capacity` positions, about 0.2 MB each for the paper's footprint."""
+        `heading_step` [rad]; keep `capacity` positions, about 0.5 MB each for the paper's footprint."""
         if encoder.labels != belief.names:
             raise InputError(
                 f"the belief map's labels are {belief.names}; allowed are the encoder's: {encoder.labels}"
@@ -72,6 +74,11 @@ class LatentField:
             raise InputError(
                 f"position_step={position_step} m, heading_step={heading_step} rad; allowed are "
                 "position_step > 0 and 0 < heading_step < pi"
+            )
+        if encoder.geometry.angles < 2 * STRIDE:
+            raise InputError(
+                f"a footprint of {encoder.geometry.angles} angles; allowed in a latent field are at least "
+                f"{2 * STRIDE}"
             )
         if capacity < 2 or threads < 1:
             raise InputError(
@@ -112,7 +119,7 @@ class LatentField:
         """Headings are rounded to multiples of this [rad]."""
         return self._stride * self._group_angle
 
-    def rounded(self, positions: Floats, headings: Floats) -> tuple[Floats, Floats]:
+    def rounded(self, positions: Floating, headings: Floating) -> tuple[Floats, Floats]:
         """The poses that stand for these: near the centres of map cells, where a ray meets no corner."""
         half = self.belief.resolution / 2
         steps = np.round((np.asarray(positions, np.float64) - half) / self.position_step)
@@ -120,12 +127,17 @@ class LatentField:
         turned = np.mod(np.asarray(headings, np.float64) + np.pi, 2 * np.pi)
         return steps * self.position_step + half, np.round(turned / step) * step - np.pi
 
-    def exact_latents(self, positions: Floats, headings: Floats) -> Floats:
+    def exact_latents(self, positions: Floating, headings: Floating) -> Floats:
         """Latents (n, dim) of the poses as they are: the slow reference."""
-        cells = scan(self.belief.grid(), self.encoder.geometry, positions, headings)
+        cells = scan(
+            self.belief.grid(),
+            self.encoder.geometry,
+            np.asarray(positions, np.float64),
+            np.asarray(headings, np.float64),
+        )
         return self.encoder.encode(cells)
 
-    def latents(self, positions: Floats, headings: Floats) -> Floats:
+    def latents(self, positions: Floating, headings: Floating) -> Floats:
         """Latents (n, dim) of the rounded poses: those of the map as it is now."""
         n = len(positions)
         check_shape("positions", positions, (None, 2))
@@ -142,7 +154,7 @@ class LatentField:
                 _forget_half(self._index)
         return out
 
-    def _serve(self, positions: Floats, headings: Floats, out: Floats) -> int:
+    def _serve(self, positions: Floating, headings: Floating, out: Floats) -> int:
         """Latents of as many poses as there is room for; their number."""
         slots, bins = np.empty(len(positions), np.int64), np.empty(len(positions), np.int64)
         grain = self.position_step, self.belief.resolution / 2, self._group_angle, self._stride
@@ -203,7 +215,7 @@ class LatentField:
         ray = self._group_angle / STRIDE
         first = -np.pi - self.encoder.geometry.field_of_view / 2
         angles = first + (np.arange(self._groups * STRIDE) + 0.5) * ray
-        return np.cos(angles), np.sin(angles)
+        return np.cos(angles).reshape(-1, STRIDE), np.sin(angles).reshape(-1, STRIDE)
 
     def _new_store(self, slots: int) -> Panoramas:
         """Room for this many positions; memory is touched as slots come into use."""
@@ -212,9 +224,9 @@ class LatentField:
         return Panoramas(
             seen=np.empty((slots, groups, STRIDE, ranges), np.uint8),
             dirty=np.empty((slots, groups), np.bool_),
-            hidden=np.empty((slots, groups, blocks, CHANNELS[-1]), np.float32),
-            classes=np.empty((slots, groups, blocks), np.uint8),
-            stale=np.empty((slots, groups, blocks), np.bool_),
+            hidden=np.empty((slots, KINDS, groups, blocks, CHANNELS[-1]), np.float32),
+            classes=np.empty((slots, KINDS, groups, blocks), np.uint8),
+            stale=np.empty((slots, KINDS, groups, blocks), np.bool_),
             latents=np.empty((slots, headings, self.encoder.dim), np.float32),
             state=np.empty((slots, headings), np.uint8),
             positions=np.empty((slots, 2)),

@@ -1,4 +1,4 @@
-"""What a planner asks of a calibrated model: by how much to inflate each sample's next covariance (Sec. 4.4)."""
+"""What a planner asks of a calibrated model: how much to inflate each sample's next covariance (Sec. 4.4)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from ocular.calibrators import Calibration
@@ -14,10 +13,8 @@ from ocular.errors import InputError, check_choice, check_shape
 from ocular.partition import TreePartition
 from ocular.partition.tree import leaf_of_row
 from ocular.planning.belief import BeliefMap
-from ocular.planning.latent_field import LatentField
+from ocular.planning.latent_field import Floating, LatentField
 from ocular.records import Floats
-
-Floating = npt.NDArray[np.floating[Any]]
 
 COLUMNS = {"position": 6, "world": 4, "body": 3}  # how many features each feature map makes
 
