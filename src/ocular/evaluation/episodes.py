@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from ocular.errors import InputError, check_shape
 from ocular.planning.belief import BeliefMap
 from ocular.planning.ellipse import obstacles_of
 from ocular.planning.mppi import MPPI, Plan
-from ocular.planning.rollout import Scales
+from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, FootprintGeometry, Gaussian, Labels
 from ocular.seeds import stream
 from ocular.worlds.planar import heading
@@ -31,12 +31,12 @@ Outcome = Literal["success", "collision", "timeout"]
 Flags = npt.NDArray[np.bool_]
 
 
-class ScaleField(Scales, Protocol):
-    """A scale field that looks at what the robot really sees before each control step."""
+@runtime_checkable
+class ObservingField(ScaleField, Protocol):
+    """A scale field that takes the first step of a plan from what the robot really sees, not from its map."""
 
     def refresh(self, cells: Labels, position: Floats, heading: float) -> None:
         """The footprint (angles, ranges) at the current pose; the belief map already has it."""
-        ...
 
 
 class DrivableWorld(Protocol):
@@ -45,32 +45,25 @@ class DrivableWorld(Protocol):
     @property
     def state_cov(self) -> Floats:
         """Uncertainty of the state that the robot is told."""
-        ...
 
     @property
     def geometry(self) -> FootprintGeometry:
         """Where the footprint's cells lie."""
-        ...
 
     def step(self, rng: np.random.Generator, states: Floats, actions: Floats) -> Floats:
         """Next states."""
-        ...
 
     def observe(self, positions: Floats, headings: Floats) -> Labels:
         """Footprints."""
-        ...
 
     def region(self, positions: Floats) -> Flags:
         """Whether each position is out of distribution for the nominal dynamics."""
-        ...
 
     def is_free(self, positions: Floats) -> Flags:
         """Whether a robot may be there."""
-        ...
 
     def path_is_free(self, start: Floats, end: Floats) -> Flags:
         """Whether a straight drive stays in free space."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +124,7 @@ class _Robot:
         cells = self._world.observe(position[None], np.array([looking]))[0]
         began = time.perf_counter()
         self._belief.update(cells, self._world.geometry, position, looking)
-        if self._field is not None:
+        if isinstance(self._field, ObservingField):
             self._field.refresh(cells, position, looking)
         plan = self._planner.plan(estimate, looking, goal, obstacles_of(self._belief), self._field, rng)
         return plan, 1e3 * (time.perf_counter() - began)

@@ -22,7 +22,8 @@ from ocular.errors import InputError, check_covariance, check_finite, check_prob
 from ocular.planning.cost import PLANAR_WEIGHTS, CostWeights
 from ocular.planning.ellipse import Obstacles
 from ocular.planning.noise import Array32, draw_indices, perturb
-from ocular.planning.rollout import Priced, Rollout, Scales, straight_stop
+from ocular.planning.rollout import Priced, Rollout, straight_stop
+from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, Gaussian
 
 
@@ -34,7 +35,7 @@ class PlannerSettings:
     horizon: int = 9  # control steps
     temperature: float = 0.25
     noise: float = 1.0  # standard deviation of the control noise [m/s^2]
-    correlation: float = 0.0  # of the control noise between neighbouring steps
+    correlation: float = 0.5  # of the control noise between neighbouring steps
     iterations: int = 3  # updates a control step
     warmup: int = 10  # further updates before the first control step
     max_action: float = 0.9  # bound of each action entry [m/s^2]
@@ -97,7 +98,7 @@ class MPPI:
         heading: float,  # [rad]
         goal: Floats,  # (2,) [m]
         obstacles: Obstacles,
-        scale_field: Scales | None,
+        scale_field: ScaleField | None,
         rng: np.random.Generator,
     ) -> Plan:
         """The next action; without a scale field the regions are their centres and uncertainty is ignored."""
@@ -170,7 +171,7 @@ class _Problem:
     heading: float
     goal: Floats
     obstacles: Obstacles
-    scale_field: Scales | None
+    scale_field: ScaleField | None
     settings: PlannerSettings
 
     def price(self, actions: Array32) -> Priced:

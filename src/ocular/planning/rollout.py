@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,25 +22,13 @@ from ocular.planning.cost import (
     uncertainty_weights,
 )
 from ocular.planning.ellipse import Obstacles
+from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, Gaussian
 
 Array32 = npt.NDArray[np.float32]
 
 RESTING_SPEED = 1e-6  # [m/s], below it a predicted robot keeps its last heading
 LARGEST_TRACE = 1e12  # a calibrated covariance beyond this is as good as the whole space
-
-
-class Scales(Protocol):
-    """What the rollout asks of a scale field: the factor xi of each sample's next covariance."""
-
-    def scales(
-        self,
-        means: npt.NDArray[np.floating],
-        headings: npt.NDArray[np.floating],
-        actions: npt.NDArray[np.floating],
-    ) -> npt.NDArray[np.float64]:
-        """Scales xi (n,) for states (n, d), headings (n,) [rad] and actions (n, m); infinity is allowed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +168,7 @@ class Rollout:
         cov: Floats,  # (d, d)
         heading: float,
         actions: Array32,  # (H, m, n)
-        field: Scales | None,
+        field: ScaleField | None,
     ) -> Iterator[Bundle]:
         """The samples after each step: predict with the model, multiply by xi, and predict on from there."""
         n = actions.shape[2]
@@ -197,7 +184,7 @@ class Rollout:
             means = _advance_means(self._A, self._B, means, action)
             covs = _advance_covs(self._A, self._Q, covs, xi, lost)
             _turn(means, headings)
-            yield Bundle(means, covs, lost)
+            yield Bundle(means, covs, lost.copy())
 
     def price(
         self,
@@ -208,7 +195,7 @@ class Rollout:
         goal: Floats,  # (2,) [m]
         map_: Obstacles,
         weights: CostWeights,
-        field: Scales | None,
+        field: ScaleField | None,
     ) -> Priced:
         """Eq. C.1 for every sample; without a scale field the regions shrink to their centres."""
         horizon, _, n = actions.shape
@@ -241,7 +228,7 @@ class Rollout:
         cov: Floats,
         heading: float,
         sequence: Array32,  # (H, m, 1)
-        field: Scales | None,
+        field: ScaleField | None,
     ) -> Gaussian:
         """The calibrated predictions (H, d) along one sequence; covariances are infinite once a scale was."""
         bundles = list(self.steps(state, cov, heading, sequence, field))

@@ -15,7 +15,8 @@ from scipy.stats import chi2
 from ocular.dynamics.linear import LinearGaussian
 from ocular.errors import InputError, check_finite, check_probability, check_shape
 from ocular.planning.ellipse import Obstacles, ellipse_entries, hits_obstacle, within_seen
-from ocular.planning.rollout import Array32, Rollout, Scales, straight_stop
+from ocular.planning.rollout import Array32, Rollout, straight_stop
+from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, Gaussian
 
 
@@ -49,7 +50,7 @@ class SafetyFilter:
             )
 
     def check(
-        self, state: Floats, heading: float, action: Floats, obstacles: Obstacles, scale_field: Scales
+        self, state: Floats, heading: float, action: Floats, obstacles: Obstacles, scale_field: ScaleField
     ) -> Verdict:
         """Judge the proposed action at this state, and name the one to apply."""
         for name, vector, length in (("state", state, 4), ("action", action, 2)):
@@ -77,7 +78,7 @@ class SafetyFilter:
     def _brake(self, state: Floats) -> Floats:
         return straight_stop(self.model, state, self.max_action)
 
-    def _regions(self, state: Floats, heading: float, actions: Floats, scale_field: Scales) -> Gaussian:
+    def _regions(self, state: Floats, heading: float, actions: Floats, scale_field: ScaleField) -> Gaussian:
         sequences: Array32 = np.ascontiguousarray(actions.T[None], np.float32)
         bundle = next(self._rollout.steps(state, self.state_cov, heading, sequences, scale_field))
         covs = np.where(bundle.lost, np.inf, bundle.covs.astype(np.float64))
