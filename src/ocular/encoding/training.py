@@ -38,10 +38,10 @@ class TrainingSettings:
 
     latent_dim: int = 6
     most_footprints: int = 3333  # distinct ones drawn, a tenth of them held out
-    epochs: int = 10
+    epochs: int = 8
     patience: int = 3  # epochs without a lower held-out loss before training stops
     batch: int = 16
-    learning_rate: float = 3e-3  # the highest; a short rise, then a cosine down to nothing
+    learning_rate: float = 4e-3  # the highest; a short rise, then a cosine down to nothing
     warm_up: float = 0.1  # share of the steps in which the rate rises
 
     def __post_init__(self) -> None:
