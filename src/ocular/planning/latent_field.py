@@ -7,7 +7,7 @@ until something in their sight changes on the map. Only the rounding approximate
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,40 +15,23 @@ from numba import njit
 
 from ocular.encoding import ConvEncoder
 from ocular.encoding.convolutional import STRIDE
-from ocular.encoding.kernels import CHANNELS, Tables
+from ocular.encoding.kernels import CHANNELS
 from ocular.errors import InputError, check_finite, check_shape
 from ocular.footprint import scan
 from ocular.footprint.scan import rays
 from ocular.planning.belief import TILE, BeliefMap
 from ocular.planning.panorama import (
-    FRESH,
     KINDS,
-    NONE,
-    Bools,
     Panoramas,
     Sight,
     Work,
     make_work,
-    note_changes,
 )
 from ocular.planning.panorama_encoding import renew
+from ocular.planning.slots import Grain, Int64s, find, forget_half, new_index
 from ocular.records import OCCUPIED, UNKNOWN, Floats
 
 Floating = npt.NDArray[np.floating[Any]]
-Int64s = npt.NDArray[np.int64]
-Int32s = npt.NDArray[np.int32]
-EMPTY = -1  # an unused place of the hash table, or an unused slot
-
-
-class Index(NamedTuple):
-    """Which slot holds which rounded position: a hash table, and the slots that are free."""
-
-    table: Int32s  # (a power of two,), slot or EMPTY
-    keys: Int64s  # (slots, 2), the position in steps
-    used: Int64s  # (slots,), version of the map when last asked for, EMPTY when free
-    free: Int64s  # (slots,), a stack
-    free_count: Int64s  # (1,)
-    asked: Bools  # (slots, headings), waiting to be renewed
 
 
 class LatentField:
@@ -99,14 +82,8 @@ class LatentField:
         self._cosines, self._sines = self._ray_directions()
         self._reach = rays(geometry, belief.resolution)[2]
         self._store = self._new_store(capacity)
-        self._index = Index(
-            table=np.full(1 << (4 * capacity - 1).bit_length(), EMPTY, np.int32),
-            keys=np.zeros((capacity, 2), np.int64),
-            used=np.full(capacity, EMPTY, np.int64),
-            free=np.arange(capacity)[::-1].copy(),
-            free_count=np.array([capacity]),
-            asked=np.zeros((capacity, self._headings), np.bool_),
-        )
+        self._index = new_index(capacity, self._headings)
+        self._grain = Grain(position_step, belief.resolution / 2, self._group_angle, self._stride)
         self._work: list[Work] = [
             make_work(encoder.tables, self._groups, geometry.ranges) for _ in range(threads)
         ]
@@ -151,36 +128,36 @@ class LatentField:
             count = self._serve(positions[done:], headings[done:], out[done:])
             done += count
             if done < n:
-                _forget_half(self._index)
+                forget_half(self._index)
         return out
 
     def _serve(self, positions: Floating, headings: Floating, out: Floats) -> int:
         """Latents of as many poses as there is room for; their number."""
         slots, bins = np.empty(len(positions), np.int64), np.empty(len(positions), np.int64)
-        grain = self.position_step, self.belief.resolution / 2, self._group_angle, self._stride
         wanted = np.empty((len(positions), 2), np.int64)
-        count, missing = _find(
-            positions, headings, grain, self._index, self._store, self._sight, slots, bins, wanted
+        count, missing = find(
+            positions, headings, self._grain, self._index, self._store, self._sight, slots, bins, wanted
         )
         wanted = wanted[:missing]
         if missing:
             self.renewed += missing
-            wanted = wanted[np.argsort(wanted[:, 0], kind="stable")]
-            begins = np.flatnonzero(np.diff(wanted[:, 0], prepend=-1, append=-1))
-            self._renew(np.ascontiguousarray(wanted[:, 0]), np.ascontiguousarray(wanted[:, 1]), begins)
+            by_slot = wanted[np.argsort(wanted[:, 0], kind="stable")].T.copy()
+            self._renew(by_slot[0], by_slot[1])
+            self._index.asked[by_slot[0], by_slot[1]] = False
         _gather(self._store.latents, slots[:count], bins[:count], out)
         return count
 
-    def _renew(self, slots: Int64s, headings: Int64s, begins: Int64s) -> None:
+    def _renew(self, slots: Int64s, headings: Int64s) -> None:
         """Bring these latents up to date; those of one slot are neighbours."""
         threads = len(self._work)
-        rest = self._index, self._store, self._sight, self.encoder.tables
+        begins = np.flatnonzero(np.diff(slots, prepend=-1, append=-1))
 
-        def share(k: int) -> None:
-            _renew_slots(slots, headings, begins, k, threads, *rest, self._work[k])
+        def share(k: int, threads: int = threads) -> None:
+            shared = self._store, self._sight, self.encoder.tables
+            renew(slots, headings, begins, k, threads, *shared, self._work[k])
 
         if self._pool is None or len(begins) <= threads:
-            _renew_slots(slots, headings, begins, 0, 1, *rest, self._work[0])
+            share(0, 1)
         else:
             list(self._pool.map(share, range(threads)))
 
@@ -232,110 +209,6 @@ class LatentField:
             positions=np.empty((slots, 2)),
             checked=np.empty(slots, np.int64),
         )
-
-
-@njit(cache=True, nogil=True)
-def _place(index: Index, x: int, y: int) -> Any:
-    """Where the hash table holds this position, or the free place where it belongs."""
-    mask = len(index.table) - 1
-    place = (x * 73_856_093 ^ y * 19_349_663) & mask
-    while index.table[place] != EMPTY:
-        slot = index.table[place]
-        if index.keys[slot, 0] == x and index.keys[slot, 1] == y:
-            break
-        place = (place + 1) & mask
-    return place
-
-
-@njit(cache=True, nogil=True)
-def _forget_half(index: Index) -> None:
-    """Make room: give up the half of the positions that were not asked for lately."""
-    oldest = np.argsort(index.used)[: (len(index.used) + 1) // 2]
-    for slot in oldest:
-        index.used[slot] = EMPTY
-        index.free[index.free_count[0]] = slot
-        index.free_count[0] += 1
-    index.table[:] = EMPTY
-    for slot in range(len(index.used)):
-        if index.used[slot] != EMPTY:
-            index.table[_place(index, index.keys[slot, 0], index.keys[slot, 1])] = slot
-
-
-@njit(cache=True, nogil=True)
-def _open_slot(index: Index, store: Panoramas, x: int, y: int, position_x: float, position_y: float) -> int:
-    """A slot where nothing is known yet, or EMPTY when all are taken."""
-    if not index.free_count[0]:
-        return EMPTY
-    index.free_count[0] -= 1
-    slot = index.free[index.free_count[0]]
-    index.keys[slot, 0], index.keys[slot, 1] = x, y
-    store.positions[slot, 0], store.positions[slot, 1] = position_x, position_y
-    store.state[slot] = NONE
-    store.dirty[slot] = True
-    store.stale[slot] = True
-    return slot
-
-
-@njit(cache=True, nogil=True)
-def _find(
-    positions: Any,  # (n, 2)
-    headings: Any,  # (n,)
-    grain: tuple[
-        float, float, float, int
-    ],  # position step, its offset, angle of a group, groups a heading step
-    index: Index,
-    store: Panoramas,
-    sight: Sight,
-    slots: Int64s,
-    bins: Int64s,
-    wanted: Int64s,
-) -> tuple[int, int]:
-    """Slot and heading of each pose, up to the first that finds no room; and the latents to be renewed."""
-    step, offset, group_angle, stride = grain
-    missing = 0
-    for i in range(len(positions)):
-        x = int(np.round((positions[i, 0] - offset) / step))
-        y = int(np.round((positions[i, 1] - offset) / step))
-        place = _place(index, x, y)
-        slot = index.table[place]
-        if slot == EMPTY:
-            slot = _open_slot(index, store, x, y, x * step + offset, y * step + offset)
-            if slot == EMPTY:
-                return i, missing
-            index.table[place] = slot
-            store.checked[slot] = sight.version
-        elif store.checked[slot] != sight.version:
-            note_changes(slot, store, sight)
-        index.used[slot] = sight.version
-        turned = (headings[i] + np.pi) % (2 * np.pi)
-        heading = int(np.round(turned / (group_angle * stride))) * stride % store.state.shape[1]
-        slots[i], bins[i] = slot, heading
-        if store.state[slot, heading] < FRESH and not index.asked[slot, heading]:
-            index.asked[slot, heading] = True
-            wanted[missing, 0], wanted[missing, 1] = slot, heading
-            missing += 1
-    return len(positions), missing
-
-
-@njit(cache=True, nogil=True)
-def _renew_slots(
-    slots: Int64s,  # (n,), ascending
-    headings: Int64s,  # (n,)
-    begins: Int64s,  # where each slot's headings begin, and n
-    first: int,
-    every: int,
-    index: Index,
-    store: Panoramas,
-    sight: Sight,
-    tables: Tables,
-    work: Work,
-) -> None:
-    """One thread's share of the slots: the first and every so many after it."""
-    for k in range(first, len(begins) - 1, every):
-        slot, wanted = slots[begins[k]], headings[begins[k] : begins[k + 1]]
-        renew(slot, wanted, store, sight, tables, work)
-        for heading in wanted:
-            index.asked[slot, heading] = False
 
 
 @njit(cache=True, nogil=True)

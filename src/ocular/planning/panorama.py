@@ -75,7 +75,9 @@ class Work(NamedTuple):
     need3: Bools
     class1: Labels  # (4, ranges / 2), around an end column
     class2: Labels  # (4, ranges / 4)
-    class_end: Labels  # (2, ranges / 2)
+    end1: Labels  # (2, ranges / 2), the end column itself; which row it is depends on the end
+    end2: Labels  # (2, ranges / 4)
+    end3: Labels  # (2, ranges / 8)
     rows1: npt.NDArray[np.int32]  # (4, ranges / 2 + 2)
     rows2: npt.NDArray[np.int32]  # (4, ranges / 4 + 2)
     rays: Labels  # (RAYS, ranges)
@@ -100,6 +102,8 @@ def make_work(tables: Tables, groups: int, ranges: int) -> Work:
         np.empty((4, half), np.uint8),
         np.empty((4, quarter), np.uint8),
         np.empty((2, half), np.uint8),
+        np.empty((2, quarter), np.uint8),
+        np.empty((2, blocks), np.uint8),
         np.zeros((4, half + 2), np.int32),
         np.zeros((4, quarter + 2), np.int32),
         np.empty((RAYS, ranges), np.uint8),

@@ -39,22 +39,34 @@ from ocular.planning.panorama import (
 
 
 @njit(cache=True, nogil=True)
-def renew(slot: int, headings: Any, store: Panoramas, sight: Sight, tables: Tables, work: Work) -> None:
-    """Bring the latents of these headings of one slot up to date."""
+def renew(
+    slots: Any,  # (n,), ascending
+    headings: Any,  # (n,)
+    begins: Any,  # where each slot's headings begin, and n
+    first: int,
+    every: int,
+    store: Panoramas,
+    sight: Sight,
+    tables: Tables,
+    work: Work,
+) -> None:
+    """Bring latents up to date; one thread's share of the slots is the first and `every` so many after it."""
     width, groups = sight.width, store.dirty.shape[1]
-    dirty, state = store.dirty[slot], store.state[slot]
-    for heading in headings:
-        for n in range(width):
-            group = (heading + n) % groups
-            if dirty[group]:
-                look(slot, group, store, sight, work)
-    if _want_columns(headings, width, state, store.stale[slot], work.wanted, work.marked):
-        _renew_marked(slot, store, tables, work)
-    for heading in headings:
-        if state[heading] == NONE:
-            _encode(slot, heading, width, store, tables, work)
-        # Of those suspected only, all that they see was looked at, and nothing had changed.
-        state[heading] = FRESH
+    for k in range(first, len(begins) - 1, every):
+        slot, wanted = slots[begins[k]], headings[begins[k] : begins[k + 1]]
+        dirty, state = store.dirty[slot], store.state[slot]
+        for heading in wanted:
+            for n in range(width):
+                group = (heading + n) % groups
+                if dirty[group]:
+                    look(slot, group, store, sight, work)
+        if _want_columns(wanted, width, state, store.stale[slot], work.wanted, work.marked):
+            _renew_marked(slot, store, tables, work)
+        for heading in wanted:
+            if state[heading] == NONE:
+                _encode(slot, heading, width, store, tables, work)
+            # Of those suspected only, all that they see was looked at, and nothing had changed.
+            state[heading] = FRESH
 
 
 @njit(cache=True, nogil=True)
@@ -89,17 +101,17 @@ def _renew_marked(slot: int, store: Panoramas, tables: Tables, work: Work) -> No
     begin = 0
     while begin < groups and marked[begin]:
         begin += 1
-    if begin == groups:
-        _renew_stretch(slot, -1, groups + 2, store, tables, work)
-        return
+    whole = begin == groups
     n = begin + 1
     while n < begin + groups:
         end = n
-        while marked[end % groups]:
+        while not whole and marked[end % groups]:
             end += 1
+        if whole:  # the turn has no end: a group more at either side makes all columns inner ones
+            n, end = -1, groups + 1
         if end > n:
             _renew_stretch(slot, n, end - n, store, tables, work)
-        n = end + 1
+        n = 2 * groups if whole else end + 1
 
 
 @njit(cache=True, nogil=True)
@@ -110,8 +122,11 @@ def _renew_stretch(slot: int, first: int, count: int, store: Panoramas, tables: 
     _, groups, blocks = stale.shape
     for n in range(count):
         group = (first + n) % groups
-        image[n * RAYS : (n + 1) * RAYS] = seen[group]
-        need3[n] = False
+        for ray in range(RAYS):
+            for k in range(blocks * RAYS):
+                image[n * RAYS + ray, k] = seen[group, ray, k]
+        for j in range(blocks):
+            need3[n, j] = False
         for kind in range(KINDS):
             complete = (n > 0 or kind == FIRST) and (n < count - 1 or kind == LAST)
             for j in range(blocks):
@@ -127,7 +142,10 @@ def _renew_stretch(slot: int, first: int, count: int, store: Panoramas, tables: 
                 if s.class3[n, j] == MIXED:
                     _convolve(s.products2, s.rows2, tables.bias3, n, j, hidden[INNER, group, j])
         for kind in range(FIRST, LAST + 1):
-            if need[kind, n].any():
+            some = False
+            for j in range(blocks):
+                some |= need[kind, n, j]
+            if some:
                 _end_column(
                     image[: count * RAYS], n, kind, hidden[kind, group], classes[kind, group], tables, work
                 )
@@ -159,9 +177,12 @@ def _layers(image: Any, tables: Tables, work: Work) -> None:
     need2, need1 = work.need2[: angles // 4], work.need1[: angles // 2]
     _paint(work.need3, class3, need2)
     _paint(need2, class2, need1)
-    s.rows1[angles // 2 + 1] = 0  # the padding below this image, which may be smaller than the last
-    s.rows2[angles // 4 + 1] = 0
     mixed, rows1, rows2, hidden = s.mixed, s.rows1, s.rows2, s.hidden
+    # The padding below this image, which may be smaller than the last.
+    for j in range(rows1.shape[1]):
+        rows1[angles // 2 + 1, j] = 0
+    for j in range(rows2.shape[1]):
+        rows2[angles // 4 + 1, j] = 0
     products1, flat1, flat2 = s.products1, s.flat1, s.flat2
     expand1, expand2 = tables.expand1, tables.expand2
     first, bias1, bias2 = tables.first, tables.bias1, tables.bias2
@@ -178,18 +199,30 @@ def _layers(image: Any, tables: Tables, work: Work) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _copy_rows(source: Any, first: int, target: Any) -> None:
+    for i in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[i, j] = source[first + i, j]
+
+
+@njit(cache=True, nogil=True)
+def _replace_row(target: Any, at: int, source: Any, row: int) -> None:
+    for j in range(target.shape[1]):
+        target[at, j] = source[row, j]
+
+
+@njit(cache=True, nogil=True)
 def _end_classes(image: Any, n: int, at: int, work: Work) -> None:
     """Classes around an end column in rows 0 to 3 of class1 and class2, its own in row `at` (0 or 3)."""
-    s, ends = work.scratch, work.class_end
-    own = at // 3
-    half, quarter = work.class1.shape[1], work.class2.shape[1]
-    _classify(image[8 * n + at // 3 * 4 : 8 * n + at // 3 * 4 + 4], ends, s.lowest, s.highest)
-    work.class1[:] = s.class1[4 * n : 4 * n + 4]
-    work.class1[at] = ends[own]
-    _classify(work.class1, ends[:, :quarter], s.lowest, s.highest)
-    work.class2[:] = s.class2[2 * n - 2 * own : 2 * n - 2 * own + 4]
-    work.class2[at] = ends[own, :quarter]
-    _classify(work.class2, ends[:, : half // 4], s.lowest, s.highest)
+    s, own = work.scratch, at // 3
+    begin = RAYS * n + 4 * own
+    _classify(image[begin : begin + 4], work.end1, s.lowest, s.highest)
+    _copy_rows(s.class1, 4 * n, work.class1)
+    _replace_row(work.class1, at, work.end1, own)
+    _classify(work.class1, work.end2, s.lowest, s.highest)
+    _copy_rows(s.class2, 2 * n - 2 * own, work.class2)
+    _replace_row(work.class2, at, work.end2, own)
+    _classify(work.class2, work.end3, s.lowest, s.highest)
 
 
 @njit(cache=True, nogil=True)
@@ -201,9 +234,10 @@ def _end_column(image: Any, n: int, kind: int, hidden: Any, classes: Any, tables
     # Of the four rows of a field of view the first (last) is padding, the next to it the end column's own.
     own, here = (2, 4 * n + 3) if last else (1, 4 * n)
     base = s.products1.shape[0] - work.class1.shape[1]
-    part = image[: 8 * n + 8] if last else image[8 * n :]
-    work.rows1[:] = s.rows1[here - own + 1 : here - own + 5]
-    work.rows1[at] = 0
+    part = image[: RAYS * (n + 1)] if last else image[RAYS * n :]
+    _copy_rows(s.rows1, here - own + 1, work.rows1)
+    for j in range(work.rows1.shape[1]):
+        work.rows1[at, j] = 0
     for j in range(work.class1.shape[1]):
         label = work.class1[at, j]
         if label != MIXED:
@@ -223,8 +257,9 @@ def _end_layers(
     s, at = work.scratch, 3 * (own - 1)
     here = 2 * n + own - 1
     base = s.products2.shape[0] - work.class2.shape[1]
-    work.rows2[:] = s.rows2[2 * n : 2 * n + 4]
-    work.rows2[at] = 0
+    _copy_rows(s.rows2, 2 * n, work.rows2)
+    for j in range(work.rows2.shape[1]):
+        work.rows2[at, j] = 0
     for j in range(work.class2.shape[1]):
         label = work.class2[at, j]
         if label != MIXED:
@@ -235,7 +270,7 @@ def _end_layers(
             _multiply(s.hidden, tables.expand2, _parity(here, j), s.flat2, base + j)
     for j in range(len(classes)):
         if work.need[kind, n, j]:
-            classes[j] = work.class_end[own - 1, j]
+            classes[j] = work.end3[own - 1, j]
             if classes[j] == MIXED:
                 _convolve(s.products2, work.rows2, tables.bias3, 0, j, hidden[j])
 
@@ -247,7 +282,8 @@ def _encode(slot: int, heading: int, width: int, store: Panoramas, tables: Table
     project, known3, added, total = tables.project, tables.known3, work.added, work.total
     _, groups, blocks = classes.shape
     dim = len(total)
-    total[:] = tables.offset
+    for k in range(dim):
+        total[k] = tables.offset[k]
     for m in range(width):
         group = (heading + m) % groups
         kind = FIRST if m == 0 else LAST if m == width - 1 else INNER
