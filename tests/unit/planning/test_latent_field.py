@@ -126,7 +126,7 @@ def test_nothing_is_renewed_unless_something_in_sight_changed() -> None:
 def test_fine_rounding_approaches_the_exact_latents() -> None:
     belief = BeliefMap(NAMES, 0.02)
     for position, heading in zip(*poses(2, 12), strict=True):
-        look(belief, CLOSED, position, heading)
+        look(belief, FootprintGeometry(), position, heading)
     positions, headings = poses(3, 300)
     errors = []
     for step in (0.2, 0.04, 1e-9):
@@ -135,7 +135,7 @@ def test_fine_rounding_approaches_the_exact_latents() -> None:
         errors.append(
             np.abs(field.latents(positions, turned) - field.exact_latents(positions, turned)).max(axis=1)
         )
-    assert errors[0].mean() > 2 * errors[1].mean()
+    assert errors[0].mean() > 1.5 * errors[1].mean()
     assert (errors[2] < 1e-6).mean() > 0.99  # a ray that grazes a cell's corner may see either neighbour
 
 
