@@ -99,10 +99,10 @@ class LatentField:
     def rounded(self, positions: Floating, headings: Floating) -> tuple[Floats, Floats]:
         """The poses that stand for these: near the centres of map cells, where a ray meets no corner."""
         half = self.belief.resolution / 2
-        steps = np.round((np.asarray(positions, np.float64) - half) / self.position_step)
-        step = self.heading_step
-        turned = np.mod(np.asarray(headings, np.float64) + np.pi, 2 * np.pi)
-        return steps * self.position_step + half, np.round(turned / step) * step - np.pi
+        steps = np.floor((np.asarray(positions, np.float64) - half) / self.position_step + 0.5)
+        turns = np.asarray(headings, np.float64) / (2 * np.pi) + 0.5  # from -pi
+        columns = np.floor((turns - np.floor(turns)) * (2 * np.pi) / self.heading_step + 0.5)
+        return steps * self.position_step + half, columns * self.heading_step - np.pi
 
     def exact_latents(self, positions: Floating, headings: Floating) -> Floats:
         """Latents (n, dim) of the poses as they are: the slow reference."""

@@ -11,7 +11,6 @@ from numba import njit
 from ocular.calibrators import Calibration
 from ocular.errors import InputError, check_choice, check_shape
 from ocular.partition import TreePartition
-from ocular.partition.tree import leaf_of_row
 from ocular.planning.belief import BeliefMap
 from ocular.planning.latent_field import Floating, LatentField
 from ocular.records import Floats
@@ -63,9 +62,15 @@ class TreeScale:
                 "features and this encoder make"
             )
         self._field = latent_field
-        self._tree = partition.feature, partition.threshold, partition.left, partition.right
-        inner = partition.left >= 0
+        # A leaf is its own child, so that all samples take the same number of steps: no branch to mispredict.
+        nodes, inner = np.arange(len(partition.left)), partition.left >= 0
+        self._feature = np.where(inner, partition.feature, 0).astype(np.int64)
+        self._threshold = partition.threshold
+        self._children = np.stack(
+            [np.where(inner, partition.left, nodes), np.where(inner, partition.right, nodes)], axis=1
+        ).ravel()
         self._xi_of_node = np.where(inner, np.nan, xi[np.where(inner, 0, partition.cell)])
+        self._depth = _depth(partition)
 
     def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
         """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2); poses are rounded."""
@@ -91,8 +96,17 @@ class TreeScale:
         check_shape("headings", headings, (len(means),))
         check_shape("actions", actions, (len(means), 2))
         out = np.empty(len(means))
-        _scale(means, headings, actions, self._columns, latents, *self._tree, self._xi_of_node, out)
+        tree = self._feature, self._threshold, self._children, self._depth, self._xi_of_node
+        _scale(means, headings, actions, self._columns, latents, tree, out)
         return out
+
+
+def _depth(partition: TreePartition) -> int:
+    """Most steps from the root to a leaf; children come after their parents."""
+    depth = np.zeros(len(partition.left), np.int64)
+    for node in np.flatnonzero(partition.left >= 0):
+        depth[[partition.left[node], partition.right[node]]] = depth[node] + 1
+    return int(depth.max())
 
 
 def scale_field(
@@ -111,18 +125,19 @@ def scale_field(
 
 
 @njit(cache=True, nogil=True)
-def _fill(row: Any, columns: int, mean: Any, heading: float, action: Any) -> None:
+def _fill(row: Any, columns: int, i: int, means: Any, headings: Any, actions: Any) -> None:
     """The features of calibrators/features.py; how many there are tells which."""
     if columns == 3:
+        heading = np.float64(headings[i])
         cosine, sine = np.cos(heading), np.sin(heading)
-        row[0] = np.hypot(mean[2], mean[3])
-        row[1] = action[0] * cosine + action[1] * sine
-        row[2] = cosine * action[1] - sine * action[0]
+        row[0] = np.hypot(means[i, 2], means[i, 3])
+        row[1] = actions[i, 0] * cosine + actions[i, 1] * sine
+        row[2] = cosine * actions[i, 1] - sine * actions[i, 0]
     elif columns:
-        row[columns - 2] = action[0]
-        row[columns - 1] = action[1]
         for k in range(columns - 2):
-            row[k] = mean[k + 6 - columns]
+            row[k] = means[i, k + 6 - columns]
+        row[columns - 2] = actions[i, 0]
+        row[columns - 1] = actions[i, 1]
 
 
 @njit(cache=True, nogil=True)
@@ -132,16 +147,21 @@ def _scale(
     actions: Floating,
     columns: int,
     latents: Floats,
-    feature: Any,
-    threshold: Floats,
-    left: Any,
-    right: Any,
-    xi_of_node: Floats,
+    tree: tuple[Any, ...],
     out: Floats,
 ) -> None:
-    row = np.empty(columns + latents.shape[1], np.float32)
+    feature, threshold, children, depth, xi_of_node = tree
+    rows = np.empty((len(out), columns + latents.shape[1]), np.float32)
     for i in range(len(out)):
-        _fill(row, columns, means[i], np.float64(headings[i]), actions[i])
+        _fill(rows[i], columns, i, means, headings, actions)
         for k in range(latents.shape[1]):
-            row[columns + k] = latents[i, k]
-        out[i] = xi_of_node[leaf_of_row(row, feature, threshold, left, right)]
+            rows[i, columns + k] = latents[i, k]
+    # All samples go down a level together: their memory accesses overlap, one alone would wait.
+    node = np.zeros(len(out), np.int64)
+    for _ in range(depth):
+        for i in range(len(out)):
+            at = node[i]
+            goes_right = np.int64(not rows[i, feature[at]] <= threshold[at])
+            node[i] = children[2 * at + goes_right]
+    for i in range(len(out)):
+        out[i] = xi_of_node[node[i]]

@@ -47,13 +47,13 @@ def new_index(slots: int, headings: int) -> Index:
 
 
 @njit(cache=True, nogil=True)
-def _place_of(index: Index, x: int, y: int) -> Any:
+def _place_of(table: Any, keys: Any, x: int, y: int) -> Any:
     """Where the hash table holds this position, or the free place where it belongs."""
-    mask = len(index.table) - 1
+    mask = len(table) - 1
     place = (x * 73_856_093 ^ y * 19_349_663) & mask
-    while index.table[place] != EMPTY:
-        slot = index.table[place]
-        if index.keys[slot, 0] == x and index.keys[slot, 1] == y:
+    while table[place] != EMPTY:
+        slot = table[place]
+        if keys[slot, 0] == x and keys[slot, 1] == y:
             break
         place = (place + 1) & mask
     return place
@@ -70,7 +70,8 @@ def forget_half(index: Index) -> None:
     index.table[:] = EMPTY
     for slot in range(len(index.used)):
         if index.used[slot] != EMPTY:
-            index.table[_place_of(index, index.keys[slot, 0], index.keys[slot, 1])] = slot
+            place = _place_of(index.table, index.keys, index.keys[slot, 0], index.keys[slot, 1])
+            index.table[place] = slot
 
 
 @njit(cache=True, nogil=True)
@@ -101,27 +102,30 @@ def find(
     wanted: Int64s,
 ) -> tuple[int, int]:
     """Slot and heading of each pose, up to the first that finds no room; and the latents to be renewed."""
-    step, offset, stride = grain.step, grain.offset, grain.stride
-    missing = 0
+    step, offset, stride, turn = grain.step, grain.offset, grain.stride, 2 * np.pi
+    table, keys, used, asked = index.table, index.keys, index.used, index.asked
+    checked, state = store.checked, store.state
+    missing, version = 0, sight.version
     for i in range(len(positions)):
-        x = int(np.round((positions[i, 0] - offset) / step))
-        y = int(np.round((positions[i, 1] - offset) / step))
-        place = _place_of(index, x, y)
-        slot = index.table[place]
+        x = int(np.floor((positions[i, 0] - offset) / step + 0.5))
+        y = int(np.floor((positions[i, 1] - offset) / step + 0.5))
+        place = _place_of(table, keys, x, y)
+        slot = int(table[place])
         if slot == EMPTY:
             slot = _open_slot(index, store, x, y, x * step + offset, y * step + offset)
             if slot == EMPTY:
                 return i, missing
-            index.table[place] = slot
-            store.checked[slot] = sight.version
-        elif store.checked[slot] != sight.version:
+            table[place] = slot
+            checked[slot] = version
+        elif checked[slot] != version:
             note_changes(slot, store, sight)
-        index.used[slot] = sight.version
-        turned = (headings[i] + np.pi) % (2 * np.pi)
-        heading = int(np.round(turned / (grain.group_angle * stride))) * stride % store.state.shape[1]
+        used[slot] = version
+        turns = headings[i] / turn + 0.5  # from -pi
+        column = (turns - np.floor(turns)) * turn / (grain.group_angle * stride)
+        heading = int(np.floor(column + 0.5)) * stride % state.shape[1]
         slots[i], bins[i] = slot, heading
-        if store.state[slot, heading] < FRESH and not index.asked[slot, heading]:
-            index.asked[slot, heading] = True
+        if state[slot, heading] < FRESH and not asked[slot, heading]:
+            asked[slot, heading] = True
             wanted[missing, 0], wanted[missing, 1] = slot, heading
             missing += 1
     return len(positions), missing
