@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 

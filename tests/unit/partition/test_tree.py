@@ -27,6 +27,14 @@ def test_apply_agrees_exactly_with_scikit_learn(seed, n_features, coarse):
     assert tree.n_cells == regressor.get_n_leaves()
 
 
+@pytest.mark.parametrize("rows", [0, 1, 15, 16, 17, 33])
+def test_any_number_of_rows(rows):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 2))
+    tree = TreePartition.fit(X, X[:, 0], TreeSettings(4, 20), seed=0)
+    assert np.array_equal(tree.apply(X[:rows]), tree.apply(X)[:rows])
+
+
 def test_fit_keeps_leaves_populated_and_shallow():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((5000, 3)), rng.random(5000)
@@ -62,6 +70,8 @@ def test_bad_input_is_refused():
         tree.apply(np.zeros((5, 2)))
     with pytest.raises(InputError, match="not finite"):
         tree.apply(np.array([[np.nan]]))
+    with pytest.raises(InputError, match=r"run from 1e\+300 to 1e\+300.*single precision"):
+        tree.apply(np.array([[1e300]]))
     with pytest.raises(InputError, match=r"100 points to grow a tree with 300 points a leaf.*at least 600"):
         TreePartition.fit(np.zeros((100, 1)), np.zeros(100), TreeSettings(), seed=0)
     with pytest.raises(InputError, match="max_depth=0"):

@@ -1,0 +1,68 @@
+"""Run every benchmark, or those named, and write their rows: python -m benchmarks [name ...]."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.core import Task, apply, calibrate, footprint
+from benchmarks.timing import Comparison
+from ocular.evaluation.rows import Provenance, RowFile
+
+RESULTS = Path("results")
+
+
+def benchmarks() -> dict[str, Callable[[], Comparison]]:
+    """Name -> measurement."""
+    made: list[Task] = []
+
+    def task() -> Task:
+        if not made:
+            made.append(Task.make())
+        return made[0]
+
+    return {
+        "calibrate": lambda: calibrate(task()),
+        "apply": lambda: apply(task()),
+        "footprint": footprint,
+    }
+
+
+def main(names: list[str]) -> None:
+    """Measure, print and write."""
+    available = benchmarks()
+    unknown = sorted(set(names) - available.keys())
+    if unknown:
+        sys.exit(f"unknown benchmarks {unknown}; allowed are {list(available)}")
+    started = time.monotonic()
+    rows = RowFile(
+        RESULTS / "benchmarks.csv", ("name",), ("name", "ours", "peer", "peer_name", "unit", "ratio")
+    )
+    for name in names or available:
+        found = available[name]()
+        print(
+            f"{found.name}: {found.ours:.4g} {found.unit}, {found.ratio:.2f} times as fast as "
+            f"{found.peer_name} ({found.peer:.4g} {found.unit})",
+            flush=True,
+        )
+        rows.add(
+            [
+                {
+                    **{"name": found.name, "ours": found.ours, "peer": found.peer},
+                    **{"peer_name": found.peer_name, "unit": found.unit, "ratio": found.ratio},
+                }
+            ]
+        )
+    Provenance(RESULTS / "benchmarks.provenance.json", {}).add_run(
+        seconds=time.monotonic() - started,
+        rows=list(names or available),
+        workers=1,
+        peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,45 @@
+"""How a ratio is measured: both sides in turns, medians, after a warm-up of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One row of results/benchmarks.csv."""
+
+    name: str
+    ours: float
+    peer: float
+    peer_name: str
+    unit: str
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster we are."""
+        return self.peer / self.ours
+
+
+def compare(
+    name: str,
+    ours: Callable[[], object],
+    peer: Callable[[], object],
+    peer_name: str,
+    *,
+    unit: str,
+    per: float,
+    rounds: int,
+) -> Comparison:
+    """Time both in turns, so that a busy machine slows both; `per` divides seconds into the unit."""
+    ours(), peer()
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for function, spent in zip((ours, peer), times, strict=True):
+            start = time.perf_counter()
+            function()
+            spent.append((time.perf_counter() - start) / per)
+    return Comparison(name, median(times[0]), median(times[1]), peer_name, unit)
