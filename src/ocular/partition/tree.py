@@ -163,15 +163,6 @@ class TreePartition:
         return nodes[np.argsort(self.cell[nodes])]
 
 
-@numba.njit(cache=True)
-def leaf_of_row(row: Any, feature: Any, threshold: Any, left: Any, right: Any) -> int:
-    """Leaf node that one float32 feature vector falls into: the readable rule."""
-    node = 0
-    while left[node] != LEAF:
-        node = left[node] if row[feature[node]] <= threshold[node] else right[node]
-    return node
-
-
 LANES = 16
 _ONE = np.uint64(1)
 

@@ -31,7 +31,7 @@ class Table:
 
     title: str
     header: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,34 @@ def _paper_value(paper: Mapping[str, Any], method: str, map_name: str, region: s
     return float(paper[method][2 * paper["maps"].index(map_name) + REGIONS.index(region)])
 
 
-def coverage_markdown(rows: Sequence[Mapping[str, Any]], world: str) -> str:
-    """All coverage tables of one world, for a document."""
-    return "\n\n".join(_markdown(coverage_table(rows, world, metric.key)) for metric in METRICS)
+def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """How many transitions each map has, the paper's in brackets."""
+    paper = _paper("planar", "datasets")
+    body = [
+        (
+            f"{row['map']}, seed {row['seed']}",
+            f"{int(row['transitions']):,} ({paper['transitions'][paper['maps'].index(row['map'])]:,})",
+            f"{int(row['footprints']):,}",
+            f"{int(row['test_cases']):,} ({paper['test_cases'][paper['maps'].index(row['map'])]:,})",
+        )
+        for row in rows
+    ]
+    return Table("data (the paper's)", ("map", "transitions", "distinct footprints", "test cases"), body)
 
 
-def _markdown(table: Table) -> str:
-    lines = [table.header, tuple("---" for _ in table.header), *table.rows]
-    return f"**{table.title}**\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def benchmark_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Speed as ratios, both sides measured in the same run."""
+    body = [
+        (
+            row["name"],
+            f"{float(row['ours']):.3g} {row['unit']}",
+            f"{float(row['peer']):.3g} {row['unit']}",
+            row["peer_name"],
+            f"{float(row['ratio']):.2f}",
+        )
+        for row in rows
+    ]
+    return Table("speed", ("name", "ours", "alternative", "which", "ratio"), body)
 
 
 def print_table(table: Table) -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from ocular.errors import InputError
-from ocular.report import coverage_markdown, coverage_table, print_table
+from ocular.report import coverage_table, print_table, with_tables
+from ocular.report.documents import markdown
 from ocular.report.tables import METHOD_NAMES
 
 
@@ -43,13 +44,28 @@ def test_every_paper_column_is_known():
 
 
 def test_markdown_and_terminal(capsys):
-    text = coverage_markdown(ROWS, "planar")
-    assert "| OCULAR | 95.0 (90.6) | - (93.4) |" in text
-    assert text.count("| method | S ID |") == 4
-    print_table(coverage_table(ROWS, "planar", "coverage"))
+    table = coverage_table(ROWS, "planar", "coverage")
+    assert "| OCULAR | 95.0 (90.6) | - (93.4) |" in markdown(table)
+    print_table(table)
     printed = capsys.readouterr().out
     assert "91.2 (91.2)" in printed
     assert "mine OOD" in printed
+
+
+def test_documents_get_their_tables_between_the_marks(tmp_path):
+    (tmp_path / "planar").mkdir()
+    (tmp_path / "planar" / "datasets.csv").write_text(
+        "world,map,transitions,footprints,test_cases,seed\nplanar,S,79913,4472,4096,0\n"
+    )
+    text = "before\n<!-- table: planar datasets -->\nstale\n<!-- end of table -->\nafter"
+    renewed = with_tables(text, tmp_path)
+    assert "| S, seed 0 | 79,913 (79,900) | 4,472 | 4,096 (4,096) |" in renewed
+    assert "stale" not in renewed
+    assert renewed.startswith("before\n<!-- table: planar datasets -->\n")
+    assert renewed.endswith("\n<!-- end of table -->\nafter")
+    assert with_tables(renewed, tmp_path) == renewed
+    with pytest.raises(InputError, match="asks for the table 'nonsense'"):
+        with_tables(text.replace("planar datasets", "nonsense"), tmp_path)
 
 
 def test_seeds_become_mean_and_spread():
