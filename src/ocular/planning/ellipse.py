@@ -190,6 +190,9 @@ def within_seen(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
     return True
 
 
-def ellipse_entries(cov: npt.NDArray[Any], quantile: float) -> tuple[float, float, float]:
-    """The entries a, b, c of M = q S from a covariance whose first two coordinates are the position."""
-    return float(quantile * cov[0, 0]), float(quantile * cov[0, 1]), float(quantile * cov[1, 1])
+def ellipse(
+    mean: npt.NDArray[Any], cov: npt.NDArray[Any], quantile: float
+) -> tuple[float, float, float, float, float]:
+    """x, y and the entries a, b, c of M = q S, for a state that begins with the position."""
+    a, b, c = float(quantile * cov[0, 0]), float(quantile * cov[0, 1]), float(quantile * cov[1, 1])
+    return float(mean[0]), float(mean[1]), a, b, c

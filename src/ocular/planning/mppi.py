@@ -1,10 +1,13 @@
 """Model predictive path integral control with calibrated regions: section 4.4 and appendix C of the paper.
 
 One update is four statements: sample sequences around the nominal one, price their rollouts, weigh them by
-exp(-cost / temperature), average. What the paper leaves open is set here once, for every method and map:
+exp(-cost / temperature), average. What the paper leaves open is set here once for all methods and maps:
 
 - three updates a control step and ten more before the first; the nominal sequence starts as noise, and is
   shifted by one step with a zero appended;
+- the noise is coloured: neighbouring steps of a sequence correlate by a half, at unit variance. White noise
+  hardly ever brakes or turns for several steps on end, and LUCCa overshoots corners with it (four drives on
+  map U took 333 ± 59 steps; 277 ± 9 with a correlation of 0.5, 275 ± 5 with 0.8);
 - the nominal sequence itself, zero action and full braking are among the samples;
 - if every sample's regions meet an obstacle, the plan is to brake: none is safe, so none chases the goal;
 - the weighted mean of clear sequences need not be clear: then the cheapest clear sample takes its place.
@@ -20,9 +23,9 @@ from scipy.stats import chi2
 from ocular.dynamics.linear import LinearGaussian
 from ocular.errors import InputError, check_covariance, check_finite, check_probability, check_shape
 from ocular.planning.cost import PLANAR_WEIGHTS, CostWeights
-from ocular.planning.ellipse import Obstacles
+from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle
 from ocular.planning.noise import Array32, draw_indices, perturb
-from ocular.planning.rollout import Priced, Rollout, straight_stop
+from ocular.planning.rollout import Brake, Priced, Rollout
 from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, Gaussian
 
@@ -80,6 +83,7 @@ class MPPI:
         self.model = model
         self.state_cov = state_cov
         self.settings = settings
+        self.brake = Brake(model, settings.max_action)
         self._rollout = Rollout(model, float(chi2.isf(settings.alpha, model.state_dim)))
         self._nominal: Array32 | None = None
 
@@ -108,7 +112,7 @@ class MPPI:
         problem = _Problem(
             self._rollout, state, self.state_cov, heading, goal, obstacles, scale_field, self.settings
         )
-        brake = self.braking(state)
+        brake = self.brake.sequence(state, self.settings.horizon).astype(np.float32)
         updates = self.settings.iterations
         if self._nominal is None:
             updates += self.settings.warmup
@@ -122,14 +126,6 @@ class MPPI:
         plan = self._decide(problem, nominal, actions, priced, brake)
         self._nominal = np.concatenate([plan.nominal[1:], np.zeros((1, 2))]).astype(np.float32)
         return plan
-
-    def braking(self, state: Floats) -> Array32:
-        """The sequence (H, m) that stops the robot along a straight line as the bounds allow."""
-        sequence = np.zeros((self.settings.horizon, self.model.action_dim), np.float32)
-        for h in range(self.settings.horizon):
-            sequence[h] = straight_stop(self.model, state, self.settings.max_action)
-            state = self.model.A @ state + self.model.B @ sequence[h]
-        return sequence
 
     def _sample(self, rng: np.random.Generator, nominal: Array32, brake: Array32) -> Array32:
         """Sequences (H, m, n): zero, braking, the nominal one, then noise around that."""
@@ -190,10 +186,14 @@ class _Problem:
     def predict(self, nominal: Array32) -> tuple[Gaussian, int]:
         """The regions along one sequence, and how many of them meet an obstacle."""
         sequence = np.ascontiguousarray(nominal[:, :, None], np.float32)
-        collisions = int(self.price(sequence).collisions[0])
-        return self.rollout.regions(
-            self.state, self.cov, self.heading, sequence, self.scale_field
-        ), collisions
+        regions = self.rollout.regions(self.state, self.cov, self.heading, sequence, self.scale_field)
+        if self.scale_field is None:
+            return regions, int(self.price(sequence).collisions[0])
+        collisions = sum(
+            hits_obstacle(*ellipse(mean, cov, self.rollout.quantile), self.obstacles)
+            for mean, cov in zip(regions.mean, regions.cov, strict=True)
+        )
+        return regions, collisions
 
 
 def softmin(costs: Array32, temperature: float) -> Array32:

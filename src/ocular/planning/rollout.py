@@ -69,6 +69,17 @@ def _advance_means(A: Array32, B: Array32, means: Array32, actions: Array32) -> 
 
 
 @njit(cache=True)
+def _mean_path(A: Array32, B: Array32, state: Array32, sequence: Array32) -> Array32:
+    """The means (H, d) along one sequence (H, m, 1)."""
+    means = state.copy().reshape(-1, 1)
+    path = np.empty((len(sequence), len(state)), np.float32)
+    for h in range(len(sequence)):
+        means = _advance_means(A, B, means, sequence[h])
+        path[h] = means[:, 0]
+    return path
+
+
+@njit(cache=True)
 def _left_product(A: Array32, covs: Array32) -> Array32:
     """(A Sigma)^T for every sample: applied twice it is A Sigma A^T."""
     d, n = covs.shape[0], covs.shape[2]
@@ -149,10 +160,30 @@ def _price_points(
         add_point_collisions(means, map_, collision, costs, collisions)
 
 
-def straight_stop(model: LinearGaussian, state: Floats, bound: float) -> Floats:
-    """The action that stops the robot on a straight line, or slows it as much as the bounds allow."""
-    stop = -np.linalg.lstsq(model.B[2:], model.A[2:] @ state, rcond=None)[0]
-    return np.asarray(stop * min(1.0, bound / max(float(np.abs(stop).max()), 1e-12)))
+@njit(cache=True)
+def _brake(A: Floats, B: Floats, gain: Floats, bound: float, state: Floats, horizon: int) -> Floats:
+    """Actions (H, m) that each ask for zero velocity next, shortened to fit the bound."""
+    actions = np.empty((horizon, B.shape[1]))
+    for h in range(horizon):
+        stop = gain @ state
+        actions[h] = stop * min(1.0, bound / max(np.abs(stop).max(), 1e-12))
+        state = A @ state + B @ actions[h]
+    return actions
+
+
+class Brake:
+    """Stops a robot on a straight line, or slows it as much as the bound on each action entry allows."""
+
+    def __init__(self, model: LinearGaussian, bound: float) -> None:
+        self._A, self._B = (np.ascontiguousarray(M, np.float64) for M in (model.A, model.B))
+        self._gain = -np.linalg.pinv(self._B[2:]) @ self._A[2:]
+        self._bound = float(bound)
+
+    def sequence(self, state: Floats, horizon: int) -> Floats:
+        """Braking actions (H, m) from this state on."""
+        start = np.ascontiguousarray(state, np.float64)
+        actions: Floats = _brake(self._A, self._B, self._gain, self._bound, start, horizon)
+        return actions
 
 
 class Rollout:
@@ -168,7 +199,7 @@ class Rollout:
         cov: Floats,  # (d, d)
         heading: float,
         actions: Array32,  # (H, m, n)
-        field: ScaleField | None,
+        field: ScaleField,
     ) -> Iterator[Bundle]:
         """The samples after each step: predict with the model, multiply by xi, and predict on from there."""
         n = actions.shape[2]
@@ -177,10 +208,7 @@ class Rollout:
         headings = np.full(n, heading, np.float32)
         lost = np.zeros(n, bool)
         for action in actions:
-            if field is None:
-                xi = np.zeros(n)  # the regions are points
-            else:
-                xi = field.scales(np.ascontiguousarray(means.T), headings, np.ascontiguousarray(action.T))
+            xi = field.scales(np.ascontiguousarray(means.T), headings, np.ascontiguousarray(action.T))
             means = _advance_means(self._A, self._B, means, action)
             covs = _advance_covs(self._A, self._Q, covs, xi, lost)
             _turn(means, headings)
@@ -231,6 +259,9 @@ class Rollout:
         field: ScaleField | None,
     ) -> Gaussian:
         """The calibrated predictions (H, d) along one sequence; covariances are infinite once a scale was."""
+        if field is None:
+            path = _mean_path(self._A, self._B, np.asarray(state, np.float32), sequence).astype(np.float64)
+            return Gaussian(mean=path, cov=np.zeros((*path.shape, path.shape[1])))
         bundles = list(self.steps(state, cov, heading, sequence, field))
         covs = np.array([np.where(b.lost[0], np.inf, b.covs[:, :, 0]) for b in bundles], np.float64)
         return Gaussian(mean=np.array([b.means[:, 0] for b in bundles], np.float64), cov=covs)

@@ -14,8 +14,8 @@ from scipy.stats import chi2
 
 from ocular.dynamics.linear import LinearGaussian
 from ocular.errors import InputError, check_finite, check_probability, check_shape
-from ocular.planning.ellipse import Obstacles, ellipse_entries, hits_obstacle, within_seen
-from ocular.planning.rollout import Array32, Rollout, straight_stop
+from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, within_seen
+from ocular.planning.rollout import Array32, Brake, Rollout
 from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, Gaussian
 
@@ -56,7 +56,9 @@ class SafetyFilter:
         for name, vector, length in (("state", state, 4), ("action", action, 2)):
             check_shape(name, vector, (length,))
             check_finite(name, vector)
-        candidates = np.concatenate([action[None], self._alternatives(action), self._brake(state)[None]])
+        candidates = np.concatenate(
+            [action[None], self._alternatives(action), Brake(self.model, self.max_action).sequence(state, 1)]
+        )
         regions = self._regions(state, heading, candidates, scale_field)
         clear = [
             self._is_clear(mean, cov, obstacles) for mean, cov in zip(regions.mean, regions.cov, strict=True)
@@ -75,9 +77,6 @@ class SafetyFilter:
         grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
         return np.asarray(grid[np.argsort(np.linalg.norm(grid - action, axis=1), kind="stable")])
 
-    def _brake(self, state: Floats) -> Floats:
-        return straight_stop(self.model, state, self.max_action)
-
     def _regions(self, state: Floats, heading: float, actions: Floats, scale_field: ScaleField) -> Gaussian:
         sequences: Array32 = np.ascontiguousarray(actions.T[None], np.float32)
         bundle = next(self._rollout.steps(state, self.state_cov, heading, sequences, scale_field))
@@ -85,10 +84,10 @@ class SafetyFilter:
         return Gaussian(bundle.means.T.astype(np.float64), np.moveaxis(covs, -1, 0))
 
     def _is_clear(self, mean: Floats, cov: Floats, obstacles: Obstacles) -> bool:
-        ellipse = (float(mean[0]), float(mean[1]), *ellipse_entries(cov, self._rollout.quantile))
-        if hits_obstacle(*ellipse, obstacles):
+        shape = ellipse(mean, cov, self._rollout.quantile)
+        if hits_obstacle(*shape, obstacles):
             return False
-        return not self.seen_only or bool(within_seen(*ellipse, obstacles))
+        return not self.seen_only or bool(within_seen(*shape, obstacles))
 
     @property
     def _rollout(self) -> Rollout:

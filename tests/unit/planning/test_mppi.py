@@ -33,7 +33,7 @@ def test_one_update_equals_the_reference():
     got = planner.plan(state, 0.0, GOAL, map_, Constant(1.3), np.random.default_rng(3))
 
     noise = normals(draw_indices(np.random.default_rng(3), (9, 2, 32))).astype(float).transpose(2, 0, 1)
-    noise[0], noise[1], noise[2] = -nominal, planner.braking(state) - nominal, 0.0
+    noise[0], noise[1], noise[2] = -nominal, planner.brake.sequence(state, 9) - nominal, 0.0
 
     def cost(sequence):
         return mppi_reference.price(

@@ -9,7 +9,7 @@ from ocular.dynamics.linear import LinearGaussian, double_integrator
 from ocular.errors import InputError
 from ocular.planning.cost import CAMERA_WEIGHTS, PLANAR_WEIGHTS, CostWeights
 from ocular.planning.noise import draw_indices, normals, perturb
-from ocular.planning.rollout import Rollout, straight_stop
+from ocular.planning.rollout import Brake, Rollout
 
 MODEL = double_integrator(0.05, floor=1e-6)
 COV = 2e-5 * np.eye(4)
@@ -123,12 +123,15 @@ def test_without_a_scale_field_the_mean_alone_collides():
     assert plain.costs[0] == pytest.approx(5000 + 0.8 * distances[:4].sum() + distances[4], rel=1e-6)
 
 
-def test_straight_stop_keeps_the_direction_and_the_bounds():
-    action = straight_stop(MODEL, np.array([0, 0, 2.0, -1.0]), 0.9)
-    np.testing.assert_allclose(action, [-0.9, 0.45])
-    gentle = straight_stop(MODEL, np.array([0, 0, 0.01, 0.02]), 0.9)
-    np.testing.assert_allclose((MODEL.A @ [0, 0, 0.01, 0.02] + MODEL.B @ gentle)[2:], 0.0, atol=1e-12)
-    np.testing.assert_array_equal(straight_stop(MODEL, np.zeros(4), 0.9), 0.0)
+def test_braking_keeps_the_direction_and_the_bounds_and_ends_at_rest():
+    brake = Brake(MODEL, 0.9)
+    np.testing.assert_allclose(brake.sequence(np.array([0, 0, 2.0, -1.0]), 1), [[-0.9, 0.45]])
+    np.testing.assert_array_equal(brake.sequence(np.zeros(4), 3), 0.0)
+    state = np.array([0, 0, 0.1, 0.05])
+    for action in brake.sequence(state, 4):
+        assert (abs(action) <= 0.9).all()
+        state = MODEL.A @ state + MODEL.B @ action
+    np.testing.assert_allclose(state[2:], 0.0, atol=1e-8)
 
 
 def test_noise_is_standard_normal_clipped_and_as_coloured_as_asked(rng):
