@@ -178,8 +178,9 @@ def test_memory_is_bounded_and_forgetting_changes_nothing() -> None:
     for n in range(4):
         look(belief, CLOSED, np.array([0.5, 0.4 + 0.05 * n]), 0.3 * n)
         asked = poses(n, 80)
-        np.testing.assert_array_equal(small.latents(*asked), large.latents(*asked))
-    assert small.renewed > large.renewed
+        for _ in range(2):  # the second time is new to the small one only
+            np.testing.assert_array_equal(small.latents(*asked), large.latents(*asked))
+    assert small.renewed > 1.5 * large.renewed
 
 
 def test_threads_change_nothing() -> None:
