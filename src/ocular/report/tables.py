@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from rich.console import Console
@@ -100,6 +100,69 @@ def _paper_value(paper: Mapping[str, Any], method: str, map_name: str, region: s
     if method not in paper or map_name not in paper["maps"]:
         return None
     return float(paper[method][2 * paper["maps"].index(map_name) + REGIONS.index(region)])
+
+
+def planning_tables(rows: Sequence[Mapping[str, Any]], world: str) -> list[Table]:
+    """Success, steps and the one-step promise in closed loop: methods down, maps across."""
+    here = [row for row in rows if row["world"] == world]
+    if not here:
+        raise InputError(f"no planning rows of the world {world!r}; allowed is a file with at least one")
+    known = _paper(world, "coverage").get("maps", [])
+    maps = sorted({r["map"] for r in here}, key=lambda m: (known.index(m) if m in known else len(known), m))
+    methods = [m for m in METHOD_NAMES if any(m == r["method"] for r in here)]
+    runs = {(m, k): [r for r in here if r["map"] == m and r["method"] == k] for m in maps for k in methods}
+
+    def table(title: str, cell: Callable[[list[Mapping[str, Any]]], str], paper_key: str | None) -> Table:
+        paper = {} if paper_key is None else _paper(world, paper_key)
+        body = []
+        for method in methods:
+            line = [METHOD_NAMES[method]]
+            for map_name in maps:
+                theirs = ""
+                if method in paper and map_name in known:
+                    theirs = f" ({paper[method][known.index(map_name)]})"
+                line.append(cell(runs[map_name, method]) + theirs)
+            body.append(tuple(line))
+        return Table(title + (" (the paper's)" if paper else ""), ("method", *maps), body)
+
+    return [
+        table("success [%]", _success, "success"),
+        table("collision [%]", lambda episodes: _share(episodes, "collision"), None),
+        table("steps of successful episodes, mean ± standard deviation", _steps, "steps"),
+        table("real steps that left their one-step region, ID, OOD [%]", _left_region, None),
+        table("time of a control step: median, 99th percentile [ms]", _step_time, None),
+    ]
+
+
+def _success(episodes: list[Mapping[str, Any]]) -> str:
+    return _share(episodes, "success")
+
+
+def _share(episodes: list[Mapping[str, Any]], outcome: str) -> str:
+    if not episodes:
+        return "-"
+    share = 100 * fmean(episode["outcome"] == outcome for episode in episodes)
+    return f"{share:.1f}"
+
+
+def _steps(episodes: list[Mapping[str, Any]]) -> str:
+    return _mean_and_spread([float(e["steps"]) for e in episodes if e["outcome"] == "success"], 1)
+
+
+def _left_region(episodes: list[Mapping[str, Any]]) -> str:
+    shares = []
+    for ground in ("id", "ood"):
+        steps = sum(int(e[f"{ground}_steps"]) for e in episodes)
+        left = sum(int(e[f"{ground}_left_region"]) for e in episodes)
+        shares.append(f"{100 * left / steps:.1f}" if steps else "-")
+    return ", ".join(shares)
+
+
+def _step_time(episodes: list[Mapping[str, Any]]) -> str:
+    if not episodes:
+        return "-"
+    middle = median(float(e["step_ms_p50"]) for e in episodes)
+    return f"{middle:.0f}, {median(float(e['step_ms_p99']) for e in episodes):.0f}"
 
 
 def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -1,0 +1,46 @@
+"""How jobs of experiments are run: in parallel, in a fixed order, with progress; and those all need."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import joblib
+
+from ocular.experiments.planar import Workshop, data_for
+from ocular.progress import progress
+
+TRAINED = ("ocular", "ocular_same_map")  # the slow ones: they train an encoder
+
+
+def run(calls: Sequence[Any], names: Sequence[str], workers: int, what: str) -> Iterator[Any]:
+    """Results in the order of the calls, as they come, with a progress bar."""
+    with progress(what, len(calls)) as advance:
+        parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
+        for name, result in zip(names, parallel(calls), strict=True):
+            advance(name)
+            yield result
+
+
+def prepare(workshop: Workshop, maps: Sequence[str], methods: Sequence[str], workers: int) -> None:
+    """Log the maps, then fit what is missing, the slow fits first."""
+    fits = [(map_name, method) for method in methods for map_name in maps]
+    fits.sort(key=lambda fit: fit[1] not in TRAINED)
+    needed = sorted({name for map_name, method in fits for name in (map_name, *data_for(map_name, method))})
+    with progress("logging transitions", len(needed)) as advance:
+        for map_name in needed:
+            workshop.collect(map_name)
+            advance(map_name)
+    calls = [joblib.delayed(_calibrate)(workshop, *fit) for fit in fits]
+    for _ in run(calls, [" ".join(fit) for fit in fits], workers, "calibrating"):
+        pass
+
+
+def _calibrate(workshop: Workshop, map_name: str, method: str) -> None:
+    workshop.calibration(map_name, method)
+
+
+def own_peak_bytes() -> int:
+    """The most memory that this process ever had."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

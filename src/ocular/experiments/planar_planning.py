@@ -1,0 +1,162 @@
+"""Tables 2 and 5 of the paper: every method drives every planar map, one row an episode."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import joblib
+import numpy as np
+
+from ocular.calibrators import Calibration
+from ocular.errors import InputError
+from ocular.evaluation.episodes import EpisodeResult, Route, run_episode
+from ocular.evaluation.rows import Provenance, Row, RowFile
+from ocular.experiments.jobs import own_peak_bytes, prepare, run
+from ocular.experiments.planar import PlanarSettings, Workshop, world
+from ocular.planning.belief import BeliefMap
+from ocular.planning.mppi import MPPI, PlannerSettings
+from ocular.planning.scale_field import ScaleField, scale_field
+from ocular.seeds import integer
+from ocular.worlds.map_file import PlanarMap
+from ocular.worlds.planar import PlanarWorld
+
+_COLUMNS = (
+    *("world", "map", "method", "episode", "seed", "outcome", "steps", "subgoals"),
+    *("step_ms_p50", "step_ms_p99", "id_steps", "id_left_region", "ood_steps", "ood_left_region"),
+)
+_KEY = ("world", "map", "method", "episode")
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningSettings:
+    """The paper's protocol, and its free choices: one set for all methods and maps."""
+
+    planar: PlanarSettings = field(default_factory=PlanarSettings)
+    planner: PlannerSettings = field(default_factory=PlannerSettings)
+    episodes: int = 30
+    reach: float = 0.3  # [m], a subgoal this near counts as reached
+    most_steps: int = 700
+
+
+def reproduce_planning(
+    settings: PlanningSettings,
+    maps: Sequence[str],
+    methods: Sequence[str],
+    output: Path,
+    work: Path,
+    workers: int,
+) -> list[Path]:
+    """Drive the episodes that have no row yet; returns the files that hold them."""
+    started = time.monotonic()
+    rows = RowFile(output / "planar" / "planning.csv", _KEY, _COLUMNS)
+    provenance = Provenance(output / "planar" / "planning.provenance.json", asdict(settings))
+    provenance.check()
+    driven = rows.keys()
+    episodes = [
+        (map_name, method, episode)
+        for episode in range(settings.episodes)
+        for map_name in maps
+        for method in methods
+        if ("planar", map_name, method, str(episode)) not in driven
+    ]
+    if episodes:
+        workshop = Workshop.under(work, settings.planar)
+        prepare(workshop, sorted({e[0] for e in episodes}), methods, workers)
+        calls = [joblib.delayed(_drive)(settings, workshop, *episode) for episode in episodes]
+        names = [f"{m} {method} {episode}" for m, method, episode in episodes]
+        peaks: dict[int, int] = {}
+        for row, pid, peak in run(calls, names, workers, "driving"):
+            rows.add([row])
+            peaks[pid] = max(peak, peaks.get(pid, 0))
+        provenance.add_run(
+            seconds=time.monotonic() - started,
+            rows=[f"{len(episodes)} episodes"],
+            workers=workers,
+            peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
+        )
+    return [rows.path, provenance.path]
+
+
+def _drive(
+    settings: PlanningSettings, workshop: Workshop, map_name: str, method: str, episode: int
+) -> tuple[Row, int, int]:
+    truth = _world(map_name, settings.planar)
+    seed = integer(settings.planar.seed, "planar", map_name, "episode", episode)
+    result = drive(
+        truth,
+        _calibration(workshop, map_name, method),
+        seed,
+        planner=settings.planner,
+        reach=settings.reach,
+        most_steps=settings.most_steps,
+    )
+    where = {"world": "planar", "map": map_name, "method": method, "episode": episode, "seed": seed}
+    return {**where, **summary(result)}, os.getpid(), own_peak_bytes()
+
+
+# A worker drives many episodes of the same few maps and methods.
+@lru_cache(maxsize=8)
+def _world(map_name: str, settings: PlanarSettings) -> PlanarWorld:
+    return world(map_name, settings)
+
+
+@lru_cache(maxsize=24)
+def _calibration(workshop: Workshop, map_name: str, method: str) -> Calibration:
+    return workshop.calibration(map_name, method)
+
+
+def drive(
+    truth: PlanarWorld,
+    calibration: Calibration,
+    seed: int,
+    *,
+    planner: PlannerSettings,
+    reach: float = 0.3,
+    most_steps: int = 700,
+    threads: int = 1,
+) -> EpisodeResult:
+    """One episode with a calibrated model, from the map's start through its subgoals."""
+
+    def field_on(belief: BeliefMap) -> ScaleField:
+        return scale_field(calibration, planner.alpha, belief, threads=threads)
+
+    return run_episode(
+        truth,
+        route_of(truth.map, reach),
+        MPPI(calibration.model, calibration.state_cov, planner),
+        BeliefMap(truth.map.grid.names),
+        field_on,
+        seed,
+        max_steps=most_steps,
+    )
+
+
+def route_of(planar_map: PlanarMap, reach: float) -> Route:
+    """The map's own start and subgoals."""
+    if planar_map.start is None or not planar_map.subgoals:
+        raise InputError(
+            f"map {planar_map.name!r} has start {planar_map.start} and {len(planar_map.subgoals)} subgoals; "
+            "allowed is a map file with both, to be driven"
+        )
+    return Route(np.array(planar_map.start), np.array(planar_map.subgoals), reach)
+
+
+def summary(result: EpisodeResult) -> Row:
+    """One episode as columns."""
+    (id_left, id_steps), (ood_left, ood_steps) = (result.misses(slippery=s) for s in (False, True))
+    return {
+        "outcome": result.outcome,
+        "steps": result.steps,
+        "subgoals": result.subgoals,
+        "step_ms_p50": float(np.median(result.step_ms)),
+        "step_ms_p99": float(np.quantile(result.step_ms, 0.99)),
+        "id_steps": id_steps,
+        "id_left_region": id_left,
+        "ood_steps": ood_steps,
+        "ood_left_region": ood_left,
+    }
