@@ -112,7 +112,7 @@ class TreePartition:
         with np.errstate(over="ignore"):  # what becomes infinite is refused below
             rows = np.ascontiguousarray(features, dtype=np.float32)
         cells = np.empty(len(rows), dtype=np.int64)
-        feature, threshold, children, cell, depth = self._ladder
+        feature, threshold, children, cell, depth = self.ladder
         if not _apply(rows, feature, threshold, children, cell, depth, cells):
             check_finite("features", features)
             raise InputError(
@@ -122,7 +122,7 @@ class TreePartition:
         return cells
 
     @cached_property
-    def _ladder(self) -> tuple[Any, Any, Any, Any, int]:
+    def ladder(self) -> tuple[Any, Any, Any, Any, int]:
         """The tree for the kernel: leaves step to themselves, so that all rows take the same steps.
 
         A float32 number is at most a float64 threshold exactly when it is at most the largest float32

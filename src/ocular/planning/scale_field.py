@@ -9,13 +9,12 @@ import numpy as np
 from numba import njit
 
 from ocular.calibrators import Calibration
-from ocular.errors import InputError, check_choice, check_shape
+from ocular.calibrators.features import features
+from ocular.errors import InputError, check_shape
 from ocular.partition import TreePartition
 from ocular.planning.belief import BeliefMap
 from ocular.planning.latent_field import Floating, LatentField
-from ocular.records import Floats
-
-COLUMNS = {"position": 6, "world": 4, "body": 3}  # how many features each feature map makes
+from ocular.records import Floats, Labels
 
 
 class ScaleField(Protocol):
@@ -51,10 +50,8 @@ class TreeScale:
         feature_map: str | None,
         latent_field: LatentField | None = None,
     ) -> None:
-        if feature_map is not None:
-            check_choice("features", feature_map, COLUMNS.keys())
         check_shape("xi", xi, (partition.n_cells,))
-        self._columns = 0 if feature_map is None else COLUMNS[feature_map]
+        self._columns = 0 if feature_map is None else len(features(feature_map).columns)
         columns = self._columns + (0 if latent_field is None else latent_field.encoder.dim)
         if columns != partition.n_features:
             raise InputError(
@@ -62,15 +59,14 @@ class TreeScale:
                 "features and this encoder make"
             )
         self._field = latent_field
-        # A leaf is its own child, so that all samples take the same number of steps: no branch to mispredict.
-        nodes, inner = np.arange(len(partition.left)), partition.left >= 0
-        self._feature = np.where(inner, partition.feature, 0).astype(np.int64)
-        self._threshold = partition.threshold
-        self._children = np.stack(
-            [np.where(inner, partition.left, nodes), np.where(inner, partition.right, nodes)], axis=1
-        ).ravel()
-        self._xi_of_node = np.where(inner, np.nan, xi[np.where(inner, 0, partition.cell)])
-        self._depth = _depth(partition)
+        feature, threshold, children, cell, depth = partition.ladder
+        self._tree = feature, threshold, children, depth, np.where(cell >= 0, xi[cell], np.nan)
+        self._seen: tuple[Floats, float, Floats] | None = None
+
+    def refresh(self, cells: Labels, position: Floats, heading: float) -> None:
+        """What the robot sees now: the first step of a plan rests on it, not on the map (Sec. 4.4)."""
+        if self._field is not None:
+            self._seen = np.array(position), heading, self._field.encoder.encode(cells[None])
 
     def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
         """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2); poses are rounded."""
@@ -79,7 +75,7 @@ class TreeScale:
             return self._descend(means, headings, actions, np.empty((len(means), 0)))
         positions = means[:, :2]
         if (positions == positions[0]).all() and (headings == headings[0]).all():
-            latents = field.exact_latents(positions[:1], headings[:1]).repeat(len(means), axis=0)
+            latents = self._latent_here(field, positions[:1], headings[:1]).repeat(len(means), axis=0)
         else:
             latents = field.latents(positions, headings)
         return self._descend(means, headings, actions, latents)
@@ -91,22 +87,22 @@ class TreeScale:
             latents = self._field.exact_latents(means[:, :2], headings)
         return self._descend(means, headings, actions, latents)
 
+    def _latent_here(self, field: LatentField, position: Floating, heading: Floating) -> Floats:
+        """Of the real footprint where there is one of this pose, else of what the map shows there."""
+        if self._seen is not None:
+            seen_from, looking, latent = self._seen
+            # Planners work in single precision.
+            if np.allclose(position, seen_from, atol=1e-5) and np.allclose(heading, looking, atol=1e-5):
+                return latent
+        return field.exact_latents(position, heading)
+
     def _descend(self, means: Floating, headings: Floating, actions: Floating, latents: Floats) -> Floats:
         check_shape("means", means, (None, 4))
         check_shape("headings", headings, (len(means),))
         check_shape("actions", actions, (len(means), 2))
         out = np.empty(len(means))
-        tree = self._feature, self._threshold, self._children, self._depth, self._xi_of_node
-        _scale(means, headings, actions, self._columns, latents, tree, out)
+        _scale(means, headings, actions, self._columns, latents, self._tree, out)
         return out
-
-
-def _depth(partition: TreePartition) -> int:
-    """Most steps from the root to a leaf; children come after their parents."""
-    depth = np.zeros(len(partition.left), np.int64)
-    for node in np.flatnonzero(partition.left >= 0):
-        depth[[partition.left[node], partition.right[node]]] = depth[node] + 1
-    return int(depth.max())
 
 
 def scale_field(
@@ -157,11 +153,11 @@ def _scale(
         for k in range(latents.shape[1]):
             rows[i, columns + k] = latents[i, k]
     # All samples go down a level together: their memory accesses overlap, one alone would wait.
-    node = np.zeros(len(out), np.int64)
+    node = np.zeros(len(out), np.uint64)
     for _ in range(depth):
         for i in range(len(out)):
             at = node[i]
-            goes_right = np.int64(not rows[i, feature[at]] <= threshold[at])
-            node[i] = children[2 * at + goes_right]
+            right = np.uint64(rows[i, feature[at]] > threshold[at])
+            node[i] = children[np.uint64(2) * at + right]
     for i in range(len(out)):
         out[i] = xi_of_node[node[i]]

@@ -153,6 +153,30 @@ def test_samples_that_share_a_pose_are_not_rounded() -> None:
     assert latents.renewed == 0
 
 
+def test_the_first_step_rests_on_what_is_really_seen() -> None:
+    """The one-step promise is about real footprints; the map may show something else at the same pose."""
+    belief, encoder = seen_map(), random_encoder()
+    states, headings, actions = samples(10, 300)
+    rng = np.random.default_rng(11)
+    real = np.kron(rng.integers(0, 4, (300, 4, 2)), np.ones((1, 4, 4))).astype(np.uint8)
+    records = inputs(states, headings, actions, real)
+    partition = random_tree(np.concatenate([features("body")(records), encoder.encode(real)], axis=1))
+    calibrated = calibration("body", partition, encoder)
+    field = scale_field(calibrated, 0.1, belief)
+    assert isinstance(field, TreeScale)
+    differ = 0
+    for i in range(40):
+        here = np.tile(states[i], (5, 1)), np.repeat(headings[i], 5), actions[:5]
+        from_map = field.scales(*here)
+        field.refresh(real[i], states[i, :2].astype(np.float64), float(headings[i]))
+        seen = inputs(here[0], here[1], here[2], np.repeat(real[i : i + 1], 5, axis=0))
+        np.testing.assert_array_equal(field.scales(*here), calibrated.scale(seen, 0.1))
+        differ += int((field.scales(*here) != from_map).any())
+        moved = here[0] + np.float32(0.01), here[1], here[2]
+        np.testing.assert_array_equal(field.scales(*moved), field.exact_scales(*moved))
+    assert differ > 10
+
+
 def test_infinite_scales_pass_through() -> None:
     partition = random_tree(features("body")(inputs(*samples(0, 600))))
     xi = np.full(partition.n_cells, np.inf)
