@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocular.encoding import training
+from ocular.encoding import TrainingSettings, training
 from ocular.report import with_tables
 from ocular.worlds.map_file import load_map
 
@@ -38,8 +38,9 @@ def test_collect_then_ten_lines_of_api(tmp_path, monkeypatch, capsys):
     printed = run_commands(blocks()["collect"], tmp_path)
     assert "S: 79," in printed
     assert "L: 71," in printed
-    quick = training.TrainingSettings(epochs=1, most_footprints=40)
-    monkeypatch.setattr(training, "TrainingSettings", lambda: quick)  # the full training takes a minute
+    quick = TrainingSettings(epochs=1, most_footprints=40)
+    full = training.train
+    monkeypatch.setattr(training, "train", lambda seen, _, seed: full(seen, quick, seed))  # not a minute
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks()["api"], "README.md", "exec"), {})
     assert (tmp_path / "robot.ocular").exists()

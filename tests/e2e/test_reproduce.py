@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ocular.encoding.training import TrainingSettings
+from ocular.encoding import TrainingSettings
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
 from ocular.experiments.planar import PlanarSettings, Workshop, data_for

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ocular.calibrators.base import EncoderSource, LocalCalibrator
-from ocular.encoding import ConvEncoder
+from ocular.encoding import ConvEncoder, TrainingSettings
 from ocular.partition import TreeSettings
 from ocular.records import Footprints
 
 
 def train_encoder(footprints: Footprints, seed: int) -> ConvEncoder:
     """The default encoder source: train one, with the default settings."""
-    from ocular.encoding.training import TrainingSettings, train  # torch is slow to import: only to train
+    from ocular.encoding.training import train  # loads torch, which only training needs
 
     return train(footprints, TrainingSettings(), seed)[0]
 

@@ -2,5 +2,6 @@
 
 from ocular.encoding.base import Encoder
 from ocular.encoding.convolutional import ConvEncoder
+from ocular.encoding.settings import TrainingSettings
 
-__all__ = ["ConvEncoder", "Encoder"]
+__all__ = ["ConvEncoder", "Encoder", "TrainingSettings"]

@@ -21,39 +21,15 @@ import torch
 
 from ocular.encoding.autoencoder import GradientStep, Score, build, extract, score
 from ocular.encoding.convolutional import ConvEncoder, check_encodable
+from ocular.encoding.settings import FEWEST, TrainingSettings
 from ocular.errors import InputError, OcularError
 from ocular.records import Footprints, Labels
 from ocular.sealed import read_sealed, write_sealed
 from ocular.seeds import integer, stream
 
-FEWEST = 20  # distinct footprints, below which a held-out tenth says nothing
 KIND, VERSION = "autoencoder training", 1
 
 Progress = Callable[[int, float, float], None]  # epoch, held-out loss, held-out pixel accuracy
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingSettings:
-    """How the autoencoder is trained."""
-
-    latent_dim: int = 6
-    most_footprints: int = 3333  # distinct ones drawn, a tenth of them held out
-    epochs: int = 8
-    patience: int = 3  # epochs without a lower held-out loss before training stops
-    batch: int = 16
-    learning_rate: float = 4e-3  # the highest; a short rise, then a cosine down to nothing
-    warm_up: float = 0.1  # share of the steps in which the rate rises
-
-    def __post_init__(self) -> None:
-        for name in ("latent_dim", "epochs", "patience", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} is {getattr(self, name)}; allowed is at least 1")
-        if self.most_footprints < FEWEST:
-            raise InputError(f"most_footprints is {self.most_footprints}; allowed is at least {FEWEST}")
-        if not 0 < self.learning_rate < math.inf:
-            raise InputError(f"learning_rate is {self.learning_rate}; allowed is a positive number")
-        if not 0 < self.warm_up < 1:
-            raise InputError(f"warm_up is {self.warm_up}; allowed is 0 < warm_up < 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from typing import Any
 
 from ocular.calibrators import METHODS, Calibration, EncoderSource, LocalCalibrator, load, save
 from ocular.data import TransitionStore
-from ocular.encoding import ConvEncoder
-from ocular.encoding.training import TrainingSettings, train
+from ocular.encoding import ConvEncoder, TrainingSettings
 from ocular.records import FootprintGeometry, Footprints, Transitions
 from ocular.seeds import stream
 from ocular.worlds.collect import CALIBRATION_GRID, GridSpec, collect_transitions
@@ -105,6 +104,8 @@ class Workshop:
         checkpoint = self.folder / "encoders" / f"{map_name}-{method}.sealed"
 
         def source(footprints: Footprints, seed: int) -> ConvEncoder:
+            from ocular.encoding.training import train  # loads torch, which most processes never need
+
             return train(footprints, self.settings.training, seed, checkpoint=checkpoint)[0]
 
         return source

@@ -13,7 +13,7 @@ from typing import Any
 import joblib
 
 from ocular.calibrators import METHODS
-from ocular.encoding.training import TrainingSettings
+from ocular.encoding import TrainingSettings
 from ocular.errors import check_choice
 from ocular.evaluation.coverage import evaluate_coverage, summarise
 from ocular.evaluation.rows import Provenance, Row, RowFile
