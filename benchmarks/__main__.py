@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.core import Task, apply, calibrate, footprint
+from benchmarks.planner import lucca_overhead, ocular_step, plain_mppi
 from benchmarks.timing import Comparison
 from ocular.evaluation.rows import Provenance, RowFile
 
-RESULTS = Path("results")
+RESULTS = Path("/tmp/bb")
 
 
 def benchmarks() -> dict[str, Callable[[], Comparison]]:
@@ -27,8 +28,20 @@ def benchmarks() -> dict[str, Callable[[], Comparison]]:
     return {
         "calibrate": lambda: calibrate(task()),
         "apply": lambda: apply(task()),
-        "footprint": footprint,
+        "footprint": lambda: footprint("footprint"),
+        "footprint_whole_array": lambda: footprint("footprint_whole_array"),
+        "ocular_step": lambda: ocular_step(report_limit),
+        "plain_mppi_2048x9": lambda: plain_mppi(2048, 9),
+        "plain_mppi_1024x50": lambda: plain_mppi(1024, 50),
+        "lucca_overhead": lucca_overhead,
     }
+
+
+def report_limit(name: str, wanted: str, got: float, trials: int) -> None:
+    """A figure with a limit of its own, into results/stress.csv."""
+    print(f"{name}: {got:.4g}, wanted {wanted}")
+    rows = RowFile(RESULTS / "stress.csv", ("name",), ("name", "wanted", "got", "trials"))
+    rows.add([{"name": name, "wanted": wanted, "got": got, "trials": trials}])
 
 
 def main(names: list[str]) -> None:
@@ -44,8 +57,8 @@ def main(names: list[str]) -> None:
     for name in names or available:
         found = available[name]()
         print(
-            f"{found.name}: {found.ours:.4g} {found.unit}, {found.ratio:.2f} times as fast as "
-            f"{found.peer_name} ({found.peer:.4g} {found.unit})",
+            f"{found.name}: {found.ours:.4g} {found.unit}; {found.peer_name}: {found.peer:.4g} {found.unit}; "
+            f"ratio {found.ratio:.2f}",
             flush=True,
         )
         rows.add(

@@ -17,11 +17,12 @@ class Comparison:
     peer: float
     peer_name: str
     unit: str
+    is_overhead: bool = False  # the row's ratio is ours over the peer's, not how many times faster we are
 
     @property
     def ratio(self) -> float:
-        """How many times faster we are."""
-        return self.peer / self.ours
+        """How many times faster we are, or what our addition costs."""
+        return self.ours / self.peer if self.is_overhead else self.peer / self.ours
 
 
 def compare(

@@ -16,6 +16,8 @@ from ocular.planning.belief import BeliefMap
 from ocular.planning.latent_field import Floating, LatentField
 from ocular.records import Floats, Labels
 
+LANES = 32  # samples that descend a tree side by side
+
 
 class ScaleField(Protocol):
     """The factor xi on the covariance of each sample's next state; infinity means that nothing is known."""
@@ -60,7 +62,9 @@ class TreeScale:
             )
         self._field = latent_field
         feature, threshold, children, cell, depth = partition.ladder
-        self._tree = feature, threshold, children, depth, np.where(cell >= 0, xi[cell], np.nan)
+        xi_of_node = np.where(cell >= 0, xi[cell], np.nan)
+        # Indices half as wide as the partition's own: these loops vectorise.
+        self._tree = feature.astype(np.uint32), threshold, children.astype(np.uint32), depth, xi_of_node
         self._seen: tuple[Floats, float, Floats] | None = None
 
     def refresh(self, cells: Labels, position: Floats, heading: float) -> None:
@@ -72,20 +76,20 @@ class TreeScale:
         """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2); poses are rounded."""
         field = self._field
         if field is None or not len(means):
-            return self._descend(means, headings, actions, np.empty((len(means), 0)))
+            return self.scales_given(means, headings, actions, np.empty((len(means), 0)))
         positions = means[:, :2]
         if (positions == positions[0]).all() and (headings == headings[0]).all():
             latents = self._latent_here(field, positions[:1], headings[:1]).repeat(len(means), axis=0)
         else:
             latents = field.latents(positions, headings)
-        return self._descend(means, headings, actions, latents)
+        return self.scales_given(means, headings, actions, latents)
 
     def exact_scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
         """The same without rounding any pose: the slow reference."""
         latents = np.empty((len(means), 0))
         if self._field is not None:
             latents = self._field.exact_latents(means[:, :2], headings)
-        return self._descend(means, headings, actions, latents)
+        return self.scales_given(means, headings, actions, latents)
 
     def _latent_here(self, field: LatentField, position: Floating, heading: Floating) -> Floats:
         """Of the real footprint where there is one of this pose, else of what the map shows there."""
@@ -96,7 +100,8 @@ class TreeScale:
                 return latent
         return field.exact_latents(position, heading)
 
-    def _descend(self, means: Floating, headings: Floating, actions: Floating, latents: Floats) -> Floats:
+    def scales_given(self, means: Floating, headings: Floating, actions: Floating, latents: Floats) -> Floats:
+        """The same with the latents (n, dim) known."""
         check_shape("means", means, (None, 4))
         check_shape("headings", headings, (len(means),))
         check_shape("actions", actions, (len(means), 2))
@@ -121,19 +126,41 @@ def scale_field(
 
 
 @njit(cache=True, nogil=True)
-def _fill(row: Any, columns: int, i: int, means: Any, headings: Any, actions: Any) -> None:
-    """The features of calibrators/features.py; how many there are tells which."""
+def _fill(block: Any, columns: int, means: Any, headings: Any, actions: Any) -> None:
+    """The features of calibrators/features.py, one a row; how many there are tells which."""
     if columns == 3:
-        heading = np.float64(headings[i])
-        cosine, sine = np.cos(heading), np.sin(heading)
-        row[0] = np.hypot(means[i, 2], means[i, 3])
-        row[1] = actions[i, 0] * cosine + actions[i, 1] * sine
-        row[2] = cosine * actions[i, 1] - sine * actions[i, 0]
+        for i in range(len(means)):
+            heading = np.float64(headings[i])
+            cosine, sine = np.cos(heading), np.sin(heading)
+            block[0, i] = np.hypot(means[i, 2], means[i, 3])
+            block[1, i] = actions[i, 0] * cosine + actions[i, 1] * sine
+            block[2, i] = cosine * actions[i, 1] - sine * actions[i, 0]
     elif columns:
         for k in range(columns - 2):
-            row[k] = means[i, k + 6 - columns]
-        row[columns - 2] = actions[i, 0]
-        row[columns - 1] = actions[i, 1]
+            for i in range(len(means)):
+                block[k, i] = means[i, k + 6 - columns]
+        for k in range(2):
+            for i in range(len(means)):
+                block[columns - 2 + k, i] = actions[i, k]
+
+
+@njit(cache=True, nogil=True)
+def _descend_together(block: Any, tree: tuple[Any, ...], out: Floats) -> None:
+    """xi of at most LANES samples, the columns of `block`.
+
+    They go down a level together: a processor makes their memory accesses side by side, one alone would wait.
+    Unsigned indices spare the test for Python's negative ones.
+    """
+    feature, threshold, children, depth, xi_of_node = tree
+    flat = block.reshape(-1)
+    node = np.zeros(LANES, np.uint32)
+    for _ in range(depth):
+        for lane in range(LANES):
+            at = node[np.uint32(lane)]
+            value = flat[feature[at] * np.uint32(LANES) + np.uint32(lane)]
+            node[np.uint32(lane)] = children[(at << np.uint32(1)) + np.uint32(not value <= threshold[at])]
+    for lane in range(len(out)):
+        out[lane] = xi_of_node[node[lane]]
 
 
 @njit(cache=True, nogil=True)
@@ -146,18 +173,11 @@ def _scale(
     tree: tuple[Any, ...],
     out: Floats,
 ) -> None:
-    feature, threshold, children, depth, xi_of_node = tree
-    rows = np.empty((len(out), columns + latents.shape[1]), np.float32)
-    for i in range(len(out)):
-        _fill(rows[i], columns, i, means, headings, actions)
+    block = np.zeros((columns + latents.shape[1], LANES), np.float32)
+    for first in range(0, len(out), LANES):
+        last = min(first + LANES, len(out))
+        _fill(block, columns, means[first:last], headings[first:last], actions[first:last])
         for k in range(latents.shape[1]):
-            rows[i, columns + k] = latents[i, k]
-    # All samples go down a level together: their memory accesses overlap, one alone would wait.
-    node = np.zeros(len(out), np.uint64)
-    for _ in range(depth):
-        for i in range(len(out)):
-            at = node[i]
-            right = np.uint64(rows[i, feature[at]] > threshold[at])
-            node[i] = children[np.uint64(2) * at + right]
-    for i in range(len(out)):
-        out[i] = xi_of_node[node[i]]
+            for i in range(first, last):
+                block[columns + k, i - first] = latents[i, k]
+        _descend_together(block, tree, out[first:last])
