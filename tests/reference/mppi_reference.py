@@ -42,6 +42,15 @@ def obstacle_distance(x: float, y: float, a: float, b: float, c: float, map_: Ob
     return float(least_distances(x, y, a, b, c, boxes).min(initial=np.inf))
 
 
+def way_blocked(start: Floats, end: Floats, map_: Obstacles, points: int = 400) -> bool:
+    """Whether any of many points on the straight way lies in an OCCUPIED cell."""
+    way = start + np.linspace(0.0, 1.0, points)[:, None] * (end - start)
+    column, row = np.floor((way - [map_.x0, map_.y0]).T / map_.resolution).astype(int)
+    rows, columns = map_.distance.shape
+    on_map = (column >= 0) & (row >= 0) & (column < columns) & (row < rows)
+    return bool((map_.distance[row[on_map], column[on_map]] == 0.0).any())
+
+
 def price(
     model: LinearGaussian,
     quantile: float,
@@ -55,9 +64,10 @@ def price(
     scale_of: ScaleOf,
 ) -> tuple[float, int]:
     """Eq. C.1 of one sequence, and how many of its regions meet an obstacle."""
-    total, collisions = 0.0, 0
+    total, collisions, blocked = 0.0, 0, False
     belief = Gaussian(state, cov)
     for h, action in enumerate(actions):
+        before = belief.mean[:2]
         xi = scale_of(belief.mean, heading, action)
         belief = model.predict(belief, action)
         belief = Gaussian(belief.mean, xi * belief.cov)
@@ -70,7 +80,11 @@ def price(
         total += weights.trace * float(np.trace(belief.cov))
         shape = quantile * belief.cov[:2, :2]
         distance = obstacle_distance(*belief.mean[:2], shape[0, 0], shape[0, 1], shape[1, 1], map_)
-        if distance <= 1.0:
+        blocked = blocked or way_blocked(before, belief.mean[:2], map_)
+        if blocked:
+            collisions += 1
+            total += weights.collision + weights.penetration
+        elif distance <= 1.0:
             collisions += 1
             total += weights.collision + weights.penetration * (1.0 - distance)
     return total, collisions

@@ -103,6 +103,7 @@ def test_every_cell_of_a_local_calibrator_is_beta(make):
 
 def test_a_wrong_model_is_still_covered_and_nocp_is_not():
     """A drifting truth that the model knows nothing of: the promise holds over fresh transitions."""
+
     def heavy(rng, states, actions):
         slip = 1 + 0.6 * (states[:, :1] > 0)
         moved = states @ MODEL.A.T + slip * (actions @ MODEL.B.T)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from numba import njit
 
 from ocular.errors import InputError
-from ocular.planning.ellipse import Obstacles, hits_obstacle, penetration, point_hits
+from ocular.planning.ellipse import Obstacles, hits_obstacle, paths_hit, penetration
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,25 +56,28 @@ def add_distance(
 
 @njit(cache=True)
 def add_uncertainty(
+    before: npt.NDArray[np.float32],  # (d, n), means one step earlier
     means: npt.NDArray[np.float32],  # (d, n)
     covs: npt.NDArray[np.float32],  # (d, d, n), calibrated
     lost: npt.NDArray[np.bool_],  # (n,), the region is the whole space
     quantile: float,
     map_: Obstacles,
     weights: tuple[float, float, float],  # trace, collision, penetration
+    blocked: npt.NDArray[np.bool_],  # (n,), the way led through an obstacle: no later step is any better
     costs: npt.NDArray[np.float32],
     collisions: npt.NDArray[np.int32],
 ) -> None:
-    """Add the trace, the collision indicator and the penetration of each sample's region."""
+    """Add the trace, the collision indicator and the penetration of each sample's region, way included."""
     trace, collision, depth = weights
     gain = np.float32(trace)
     for i in range(covs.shape[0]):
         for s in range(means.shape[1]):
             costs[s] += gain * covs[i, i, s]
+    paths_hit(before, means, map_, blocked)
     for s in range(means.shape[1]):
-        if lost[s]:
-            costs[s] += np.float32(collision + depth)
+        if lost[s] or blocked[s]:
             collisions[s] += 1
+            costs[s] += np.float32(collision + depth)
             continue
         x, y = float(means[0, s]), float(means[1, s])
         a, b, c = quantile * covs[0, 0, s], quantile * covs[0, 1, s], quantile * covs[1, 1, s]
@@ -87,15 +90,18 @@ def add_uncertainty(
 
 @njit(cache=True)
 def add_point_collisions(
+    before: npt.NDArray[np.float32],
     means: npt.NDArray[np.float32],
     map_: Obstacles,
     weight: float,
+    blocked: npt.NDArray[np.bool_],
     costs: npt.NDArray[np.float32],
     collisions: npt.NDArray[np.int32],
 ) -> None:
-    """Add the collision indicator of the bare mean, for planning without uncertainty."""
+    """Add the collision indicator of the way to the bare mean, for planning without uncertainty."""
+    paths_hit(before, means, map_, blocked)
     for s in range(means.shape[1]):
-        if point_hits(means[0, s], means[1, s], map_):
+        if blocked[s]:
             collisions[s] += 1
             costs[s] += np.float32(weight)
 

@@ -23,7 +23,7 @@ from scipy.stats import chi2
 from ocular.dynamics.linear import LinearGaussian
 from ocular.errors import InputError, check_covariance, check_finite, check_probability, check_shape
 from ocular.planning.cost import PLANAR_WEIGHTS, CostWeights
-from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle
+from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, path_hits
 from ocular.planning.noise import Array32, draw_indices, perturb
 from ocular.planning.rollout import Brake, Priced, Rollout
 from ocular.planning.scale_field import ScaleField
@@ -189,10 +189,12 @@ class _Problem:
         regions = self.rollout.regions(self.state, self.cov, self.heading, sequence, self.scale_field)
         if self.scale_field is None:
             return regions, int(self.price(sequence).collisions[0])
-        collisions = sum(
-            hits_obstacle(*ellipse(mean, cov, self.rollout.quantile), self.obstacles)
-            for mean, cov in zip(regions.mean, regions.cov, strict=True)
-        )
+        way = np.concatenate([self.state[None, :2], regions.mean[:, :2]])
+        collisions, blocked = 0, False
+        for here, there, cov in zip(way[:-1], way[1:], regions.cov, strict=True):
+            blocked = blocked or path_hits(here[0], here[1], there[0], there[1], self.obstacles)
+            shape = ellipse(there, cov, self.rollout.quantile)
+            collisions += bool(blocked or hits_obstacle(*shape, self.obstacles))
         return regions, collisions
 
 

@@ -35,6 +35,7 @@ LARGEST_TRACE = 1e12  # a calibrated covariance beyond this is as good as the wh
 class Bundle:
     """All samples after one horizon step."""
 
+    before: Array32  # (d, n), the means one step earlier
     means: Array32  # (d, n)
     covs: Array32  # (d, d, n), calibrated
     lost: npt.NDArray[np.bool_]  # (n,), an infinite scale made the region the whole space
@@ -151,13 +152,14 @@ def _price_points(
     """The whole rollout without uncertainty, in one go: nothing has to be asked between the steps."""
     running, terminal, collision = weights
     horizon, _, n = actions.shape
+    blocked = np.zeros(n, np.bool_)
     means = np.empty((len(state), n), np.float32)
     for i in range(len(state)):
         means[i] = state[i]
     for h in range(horizon):
-        means = _advance_means(A, B, means, actions[h])
+        before, means = means, _advance_means(A, B, means, actions[h])
         add_distance(means, goal, terminal if h == horizon - 1 else running, costs)
-        add_point_collisions(means, map_, collision, costs, collisions)
+        add_point_collisions(before, means, map_, collision, blocked, costs, collisions)
 
 
 @njit(cache=True)
@@ -209,10 +211,10 @@ class Rollout:
         lost = np.zeros(n, bool)
         for action in actions:
             xi = field.scales(np.ascontiguousarray(means.T), headings, np.ascontiguousarray(action.T))
-            means = _advance_means(self._A, self._B, means, action)
+            before, means = means, _advance_means(self._A, self._B, means, action)
             covs = _advance_covs(self._A, self._Q, covs, xi, lost)
             _turn(means, headings)
-            yield Bundle(means, covs, lost.copy())
+            yield Bundle(before, means, covs, lost.copy())
 
     def price(
         self,
@@ -227,7 +229,7 @@ class Rollout:
     ) -> Priced:
         """Eq. C.1 for every sample; without a scale field the regions shrink to their centres."""
         horizon, _, n = actions.shape
-        costs, collisions = np.zeros(n, np.float32), np.zeros(n, np.int32)
+        costs, collisions, blocked = np.zeros(n, np.float32), np.zeros(n, np.int32), np.zeros(n, np.bool_)
         target = np.asarray(goal, np.float32)
         if field is None:
             gains = weights.running, weights.terminal, weights.collision
@@ -239,12 +241,14 @@ class Rollout:
                 bundle.means, target, weights.terminal if h == horizon - 1 else weights.running, costs
             )
             add_uncertainty(
+                bundle.before,
                 bundle.means,
                 bundle.covs,
                 bundle.lost,
                 self.quantile,
                 map_,
                 uncertainty_weights(weights),
+                blocked,
                 costs,
                 collisions,
             )

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from ocular.dynamics.linear import LinearGaussian
 from ocular.errors import InputError, check_finite, check_probability, check_shape
-from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, within_seen
+from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, path_hits, within_seen
 from ocular.planning.rollout import Array32, Brake, Rollout
 from ocular.planning.scale_field import ScaleField
 from ocular.records import Floats, Gaussian
@@ -61,7 +61,8 @@ class SafetyFilter:
         )
         regions = self._regions(state, heading, candidates, scale_field)
         clear = [
-            self._is_clear(mean, cov, obstacles) for mean, cov in zip(regions.mean, regions.cov, strict=True)
+            self._is_clear(state, mean, cov, obstacles)
+            for mean, cov in zip(regions.mean, regions.cov, strict=True)
         ]
         chosen = clear.index(True) if any(clear) else len(candidates) - 1
         return Verdict(
@@ -83,7 +84,9 @@ class SafetyFilter:
         covs = np.where(bundle.lost, np.inf, bundle.covs.astype(np.float64))
         return Gaussian(bundle.means.T.astype(np.float64), np.moveaxis(covs, -1, 0))
 
-    def _is_clear(self, mean: Floats, cov: Floats, obstacles: Obstacles) -> bool:
+    def _is_clear(self, state: Floats, mean: Floats, cov: Floats, obstacles: Obstacles) -> bool:
+        if path_hits(state[0], state[1], mean[0], mean[1], obstacles):
+            return False
         shape = ellipse(mean, cov, self._rollout.quantile)
         if hits_obstacle(*shape, obstacles):
             return False

@@ -200,4 +200,4 @@ def print_table(table: Table) -> None:
     rich = RichTable(*table.header, title=table.title)
     for row in table.rows:
         rich.add_row(*row)
-    Console(width=max(Console().width, 30 + 20 * (len(table.header) - 1))).print(rich)
+    Console(width=max(Console().width, 32 + 23 * (len(table.header) - 1))).print(rich)

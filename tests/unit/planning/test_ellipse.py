@@ -12,8 +12,8 @@ from ocular.planning.ellipse import (
     BISECTIONS,
     hits_obstacle,
     obstacles_of,
+    path_hits,
     penetration,
-    point_hits,
     within_seen,
 )
 from ocular.records import FootprintGeometry
@@ -124,9 +124,39 @@ def test_a_centre_inside_an_obstacle_is_as_deep_as_can_be():
     labels[3:6, 3:6] = OCCUPIED
     map_ = obstacles(labels, resolution=RESOLUTION)
     assert penetration(0.45, 0.45, 0.01, 0.0, 0.02, map_) == 1.0
-    assert point_hits(0.45, 0.45, map_)
-    assert not point_hits(0.25, 0.45, map_)
-    assert not point_hits(-0.45, 0.45, map_)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    way=st.tuples(st.floats(-0.7, 1.3), st.floats(-0.2, 1.8), st.floats(-0.7, 1.3), st.floats(-0.2, 1.8)),
+    seed=st.integers(0, 50),
+    density=st.sampled_from([0.0, 0.02, 0.1]),
+)
+def test_a_way_is_blocked_where_its_points_are(way, seed, density):
+    x0, y0, x1, y1 = np.array(way) + 0.0031  # off the cells' edges, where rounding decides whose point it is
+    map_ = make_map(seed, density)
+    length = np.hypot(x1 - x0, y1 - y0)
+    points = np.linspace(0.0, 1.0, 2001)[:, None] * [x1 - x0, y1 - y0] + [x0, y0]
+    column, row = np.floor((points - [map_.x0, map_.y0]).T / RESOLUTION).astype(int)
+    on_map = (column >= 0) & (row >= 0) & (column < SIZE) & (row < SIZE)
+    inside = np.zeros(len(points), dtype=bool)
+    inside[on_map] = map_.distance[row[on_map], column[on_map]] == 0.0
+    longest = max((len(run) for run in "".join("#" if i else "." for i in inside).split(".")), default=0)
+    if path_hits(x0, y0, x1, y1, map_):
+        assert inside.any()
+    else:  # only a corner cut by less than half a cell may be missed
+        assert (longest - 1) * length / 2000 <= 0.5 * RESOLUTION + 1e-9
+
+
+def test_nobody_leaps_over_a_wall_that_is_one_cell_thin():
+    labels = np.full((10, 10), FREE)
+    labels[:, 6] = OCCUPIED
+    map_ = obstacles(labels, resolution=0.01)
+    assert not hits_obstacle(0.095, 0.05, 1e-6, 0.0, 1e-6, map_)
+    assert path_hits(0.03, 0.05, 0.095, 0.05, map_)
+    assert path_hits(-5.0, 0.05, 5.0, 0.05, map_)
+    assert not path_hits(0.03, 0.01, 0.03, 0.09, map_)
+    assert path_hits(0.0, 0.0, np.inf, 0.0, map_)
 
 
 def test_obstacles_of_a_belief_map_are_where_it_saw_them():
@@ -139,4 +169,4 @@ def test_obstacles_of_a_belief_map_are_where_it_saw_them():
     map_ = obstacles_of(belief)
     assert hits_obstacle(0.0, 0.3, 0.0, 0.0, 0.3**2, map_)
     assert not hits_obstacle(0.0, 0.3, 0.0, 0.0, 0.15**2, map_)
-    assert point_hits(0.01, 0.55, map_)
+    assert path_hits(0.01, 0.55, 0.01, 0.55, map_)
