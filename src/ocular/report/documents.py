@@ -8,7 +8,14 @@ from pathlib import Path
 
 from ocular.errors import InputError
 from ocular.evaluation.rows import Row, read_rows
-from ocular.report.tables import METRICS, Table, benchmark_table, coverage_table, dataset_table
+from ocular.report.tables import (
+    METRICS,
+    Table,
+    benchmark_table,
+    coverage_table,
+    dataset_table,
+    planning_tables,
+)
 
 _BLOCK = re.compile(r"(<!-- table: ([\w /.]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -17,10 +24,16 @@ def _coverage(metric: str) -> Callable[[list[Row]], Table]:
     return lambda rows: coverage_table(rows, "planar", metric)
 
 
+def _planning(number: int) -> Callable[[list[Row]], Table]:
+    return lambda rows: planning_tables(rows, "planar")[number]
+
+
+PLANNING = ("success", "collision", "steps", "left region", "step time")
 TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     # name in the mark: (file of rows, how to make the table)
     **{f"planar {m.key}": ("planar/coverage.csv", _coverage(m.key)) for m in METRICS},
     **{f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage(m.key)) for m in METRICS},
+    **{f"planar {name}": ("planar/planning.csv", _planning(i)) for i, name in enumerate(PLANNING)},
     "planar datasets": ("planar/datasets.csv", dataset_table),
     "benchmarks": ("benchmarks.csv", benchmark_table),
 }
