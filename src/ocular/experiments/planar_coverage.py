@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from ocular.encoding import TrainingSettings
 from ocular.errors import check_choice
 from ocular.evaluation.coverage import evaluate_coverage, summarise
 from ocular.evaluation.rows import Provenance, Row, RowFile
-from ocular.experiments.planar import PlanarSettings, Workshop, data_for, world
-from ocular.progress import progress
+from ocular.experiments.jobs import own_peak_bytes, prepare, run
+from ocular.experiments.planar import PlanarSettings, Workshop, world
 from ocular.seeds import stream
 from ocular.worlds.collect import TEST_GRID, GridSpec, held_out_cases
 
@@ -89,10 +88,10 @@ def reproduce_coverage(
     missing = [m for m in maps if not _row_keys(m, methods, settings.planar.seed) <= rows.keys()]
     if missing:
         workshop = Workshop.under(work, varied.planar)
-        _prepare(workshop, missing, methods, workers)
+        prepare(workshop, missing, methods, workers)
         calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
         peaks: dict[int, int] = {}
-        for outcome in _run(calls, missing, workers, f"{name}: testing"):
+        for outcome in run(calls, missing, workers, f"{name}: testing"):
             rows.add(outcome.rows)
             datasets.add([outcome.dataset])
             peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
@@ -100,7 +99,7 @@ def reproduce_coverage(
             seconds=time.monotonic() - started,
             rows=[f"{m} seed {settings.planar.seed}" for m in missing],
             workers=workers,
-            peak_gib=(sum(peaks.values()) + _own_peak_bytes()) / 2**30,
+            peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
         )
     return [rows.path, provenance.path, datasets.path]
 
@@ -114,24 +113,6 @@ def _config(settings: CoverageSettings) -> dict[str, Any]:
 
 def _row_keys(map_name: str, methods: Sequence[str], seed: int) -> set[tuple[str, ...]]:
     return {("planar", map_name, method, region, str(seed)) for method in methods for region in REGIONS}
-
-
-def _prepare(workshop: Workshop, maps: Sequence[str], methods: Sequence[str], workers: int) -> None:
-    """Log the maps, then fit what is missing; the slow fits, those that train an encoder, first."""
-    fits = [(map_name, method) for method in methods for map_name in maps]
-    fits.sort(key=lambda fit: fit[1] not in ("ocular", "ocular_same_map"))
-    needed = sorted({name for map_name, method in fits for name in (map_name, *data_for(map_name, method))})
-    with progress("logging transitions", len(needed)) as advance:
-        for map_name in needed:
-            workshop.collect(map_name)
-            advance(map_name)
-    calls = [joblib.delayed(_calibrate)(workshop, *fit) for fit in fits]
-    for _ in _run(calls, [" ".join(fit) for fit in fits], workers, "calibrating"):
-        pass
-
-
-def _calibrate(workshop: Workshop, map_name: str, method: str) -> None:
-    workshop.calibration(map_name, method)
 
 
 def _evaluate(
@@ -168,17 +149,4 @@ def _evaluate(
         "footprints": len(logged.inputs.footprints),
         "test_cases": len(cases),
     }
-    return Outcome(rows, dataset, os.getpid(), _own_peak_bytes())
-
-
-def _own_peak_bytes() -> int:
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _run(calls: Sequence[Any], names: Sequence[str], workers: int, what: str) -> Iterator[Any]:
-    """Results in the order of the calls, as they come, with a progress bar."""
-    with progress(what, len(calls)) as advance:
-        parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
-        for name, result in zip(names, parallel(calls), strict=True):
-            advance(name)
-            yield result
+    return Outcome(rows, dataset, os.getpid(), own_peak_bytes())
