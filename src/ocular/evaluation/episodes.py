@@ -67,6 +67,24 @@ class DrivableWorld(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """One control step as it happens, for whoever watches: a video, a recording."""
+
+    step: int
+    truth: Floats  # (4,)
+    estimate: Floats  # (4,), the state that the robot was told
+    heading: float  # [rad]
+    goal: Floats  # (2,), the subgoal under way
+    cells: Labels  # (angles, ranges), the footprint just seen
+    belief: BeliefMap  # the robot's own: copy what must be kept
+    plan: Plan
+    scale: float  # xi of the step about to be taken; NaN where the plan has no uncertainty
+
+
+Watcher = Callable[[Moment], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """Where to start, at rest, and what to reach, in this order."""
 
@@ -92,6 +110,7 @@ class EpisodeResult:
     states: Floats  # (T + 1, 4), where the robot truly was
     headings: Floats  # (T,) [rad]
     actions: Floats  # (T, 2)
+    scales: Floats  # (T,), xi of the step that was taken; NaN where the plan had no uncertainty
     step_ms: Floats  # (T,), from footprint to action
     slippery: Flags  # (T,), out of distribution at the step's true start
     missed: Flags  # (T,), the true next state lay outside of the predicted one-step region
@@ -118,8 +137,8 @@ class _Robot:
 
     def control(
         self, estimate: Floats, looking: float, goal: Floats, rng: np.random.Generator
-    ) -> tuple[Plan, float]:
-        """One control step: the plan, and the milliseconds from footprint to plan."""
+    ) -> tuple[Labels, Plan, float]:
+        """One control step: what was seen, the plan, and the milliseconds from footprint to plan."""
         position = estimate[:2]
         cells = self._world.observe(position[None], np.array([looking]))[0]
         began = time.perf_counter()
@@ -127,7 +146,7 @@ class _Robot:
         if isinstance(self._field, ObservingField):
             self._field.refresh(cells, position, looking)
         plan = self._planner.plan(estimate, looking, goal, obstacles_of(self._belief), self._field, rng)
-        return plan, 1e3 * (time.perf_counter() - began)
+        return cells, plan, 1e3 * (time.perf_counter() - began)
 
 
 def run_episode(
@@ -139,8 +158,12 @@ def run_episode(
     seed: int,
     *,
     max_steps: int = 700,
+    watch: Watcher | None = None,
 ) -> EpisodeResult:
-    """Drive the route with an empty belief map; the same seed drives the same. No field: no uncertainty."""
+    """Drive the route with an empty belief map; the same seed drives the same, watched or not.
+
+    No field: no uncertainty.
+    """
     if not world.is_free(route.start[None])[0]:
         raise InputError(f"the start {route.start.tolist()} m is not free; allowed is a point in free space")
     planner.reset()
@@ -154,10 +177,15 @@ def run_episode(
         truth = log.states[-1]
         estimate = truth + blur @ nature.standard_normal(len(truth))
         looking = float(heading(estimate[None], np.array([looking]))[0])
-        plan, milliseconds = robot.control(estimate, looking, route.subgoals[reached], mind)
+        goal = route.subgoals[reached]
+        cells, plan, milliseconds = robot.control(estimate, looking, goal, mind)
+        scale = _scale_of(plan, planner, estimate)
+        if watch is not None:
+            watch(Moment(len(log.actions), truth, estimate, looking, goal, cells, belief, plan, scale))
         following = world.step(nature, truth[None], plan.action[None])[0]
         missed = _outside(plan, following, planner.quantile)
-        log.add(following, plan, looking, milliseconds, bool(world.region(truth[None, :2])[0]), missed)
+        slippery = bool(world.region(truth[None, :2])[0])
+        log.add(following, plan, (looking, scale, milliseconds, slippery, missed, plan.all_collide))
         if not world.path_is_free(truth[None, :2], following[None, :2])[0]:
             return log.close("collision", reached)
         while np.linalg.norm(following[:2] - route.subgoals[reached]) <= route.reach:
@@ -174,25 +202,31 @@ def _outside(plan: Plan, following: Floats, quantile: float) -> bool:
     return bool(squared_mahalanobis(first, following) > quantile)
 
 
+def _scale_of(plan: Plan, planner: MPPI, estimate: Floats) -> float:
+    """By how much the region of the step about to be taken was inflated."""
+    if not plan.regions.cov[0].any():
+        return float("nan")
+    uncalibrated = planner.model.predict(Gaussian(estimate, planner.state_cov), plan.action).cov
+    return float(np.trace(plan.regions.cov[0]) / np.trace(uncalibrated))
+
+
 class _Log:
     """The lists that grow during an episode."""
 
     def __init__(self, start: Floats) -> None:
         self.states = [start]
         self.actions: list[Floats] = []
-        self._steps: list[tuple[float, float, bool, bool, bool]] = []
+        self._steps: list[tuple[float, float, float, bool, bool, bool]] = []
 
-    def add(
-        self, following: Floats, plan: Plan, looking: float, milliseconds: float, slippery: bool, missed: bool
-    ) -> None:
+    def add(self, following: Floats, plan: Plan, step: tuple[float, float, float, bool, bool, bool]) -> None:
         """Append one control step."""
         self.states.append(following)
         self.actions.append(plan.action)
-        self._steps.append((looking, milliseconds, slippery, missed, plan.all_collide))
+        self._steps.append(step)
 
     def close(self, outcome: Outcome, subgoals: int) -> EpisodeResult:
         """The record of the episode."""
-        headings, step_ms, slippery, missed, all_collide = (
+        headings, scales, step_ms, slippery, missed, all_collide = (
             np.array(column) for column in zip(*self._steps, strict=True)
         )
         return EpisodeResult(
@@ -201,6 +235,7 @@ class _Log:
             states=np.array(self.states),
             headings=headings,
             actions=np.array(self.actions),
+            scales=scales,
             step_ms=step_ms,
             slippery=slippery,
             missed=missed,

@@ -14,12 +14,15 @@ import joblib
 from ocular.calibrators import METHODS
 from ocular.encoding import TrainingSettings
 from ocular.errors import check_choice
-from ocular.evaluation.coverage import evaluate_coverage, summarise
+from ocular.evaluation.coverage import CaseResults, evaluate_coverage, summarise
+from ocular.evaluation.recordings import cases_path, write_cases
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import own_peak_bytes, prepare, run
 from ocular.experiments.planar import PlanarSettings, Workshop, world
+from ocular.records import Inputs
 from ocular.seeds import stream
 from ocular.worlds.collect import TEST_GRID, GridSpec, held_out_cases
+from ocular.worlds.planar import Flags
 
 VARIANTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     # name: (changed settings, methods)
@@ -63,6 +66,9 @@ class Outcome:
 
     rows: list[Row]
     dataset: Row
+    cases: Inputs
+    ood: Flags
+    results: dict[str, CaseResults]
     pid: int
     peak_bytes: int
 
@@ -92,6 +98,9 @@ def reproduce_coverage(
         calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
         peaks: dict[int, int] = {}
         for outcome in run(calls, missing, workers, f"{name}: testing"):
+            if variant == "main":
+                kept = cases_path(output / "planar", outcome.dataset["map"], settings.planar.seed)
+                write_cases(kept, outcome.cases, outcome.ood, outcome.results)
             rows.add(outcome.rows)
             datasets.add([outcome.dataset])
             peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
@@ -149,4 +158,4 @@ def _evaluate(
         "footprints": len(logged.inputs.footprints),
         "test_cases": len(cases),
     }
-    return Outcome(rows, dataset, os.getpid(), own_peak_bytes())
+    return Outcome(rows, dataset, cases, ood, results, os.getpid(), own_peak_bytes())

@@ -14,7 +14,8 @@ import numpy as np
 
 from ocular.calibrators import Calibration
 from ocular.errors import InputError
-from ocular.evaluation.episodes import EpisodeResult, Route, run_episode
+from ocular.evaluation.episodes import EpisodeResult, Route, Watcher, run_episode
+from ocular.evaluation.recordings import TrajectoryFile
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import own_peak_bytes, prepare, run
 from ocular.experiments.planar import PlanarSettings, Workshop, world
@@ -70,7 +71,10 @@ def reproduce_planning(
         calls = [joblib.delayed(_drive)(settings, workshop, *episode) for episode in episodes]
         names = [f"{m} {method} {episode}" for m, method, episode in episodes]
         peaks: dict[int, int] = {}
-        for row, pid, peak in run(calls, names, workers, "driving"):
+        for result, row, pid, peak in run(calls, names, workers, "driving"):
+            # The trajectory first: a kill between the two leaves a drive without a row, to be driven again.
+            kept = TrajectoryFile.under(output / "planar", row["map"], row["method"])
+            kept.add(row["episode"], result)
             rows.add([row])
             peaks[pid] = max(peak, peaks.get(pid, 0))
         provenance.add_run(
@@ -84,7 +88,7 @@ def reproduce_planning(
 
 def _drive(
     settings: PlanningSettings, workshop: Workshop, map_name: str, method: str, episode: int
-) -> tuple[Row, int, int]:
+) -> tuple[EpisodeResult, Row, int, int]:
     truth = _world(map_name, settings.planar)
     seed = integer(settings.planar.seed, "planar", map_name, "episode", episode)
     result = drive(
@@ -96,7 +100,7 @@ def _drive(
         most_steps=settings.most_steps,
     )
     where = {"world": "planar", "map": map_name, "method": method, "episode": episode, "seed": seed}
-    return {**where, **summary(result)}, os.getpid(), own_peak_bytes()
+    return result, {**where, **summary(result)}, os.getpid(), own_peak_bytes()
 
 
 # A worker drives many episodes of the same few maps and methods.
@@ -119,6 +123,7 @@ def drive(
     reach: float = 0.3,
     most_steps: int = 700,
     threads: int = 1,
+    watch: Watcher | None = None,
 ) -> EpisodeResult:
     """One episode with a calibrated model, from the map's start through its subgoals."""
 
@@ -133,6 +138,7 @@ def drive(
         field_on,
         seed,
         max_steps=most_steps,
+        watch=watch,
     )
 
 

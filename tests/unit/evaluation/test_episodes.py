@@ -28,12 +28,12 @@ def hall(*, ice=False, **options) -> PlanarWorld:
     return PlanarWorld(PlanarMap("hall", grid, None, ()), geometry=geometry, **options)
 
 
-def drive(world, subgoals, *, seed=0, xi=1.0, max_steps=200, start=(0.5, 0.75), make_field=None):
+def drive(world, subgoals, *, seed=0, xi=1.0, max_steps=200, start=(0.5, 0.75), make_field=None, watch=None):
     route = Route(np.array(start), np.array(subgoals, float))
     planner = MPPI(world.nominal, world.state_cov, SETTINGS)
     belief = BeliefMap(PLANAR_LABELS, 0.02)
     field = make_field or (lambda _: Constant(xi))
-    return run_episode(world, route, planner, belief, field, seed, max_steps=max_steps)
+    return run_episode(world, route, planner, belief, field, seed, max_steps=max_steps, watch=watch)
 
 
 def test_reaching_all_subgoals_is_success():
@@ -116,3 +116,23 @@ def test_planning_without_uncertainty_needs_no_field():
     route = Route(np.array([0.5, 0.75]), np.array([[1.2, 0.75]]))
     planner = MPPI(world.nominal, world.state_cov, SETTINGS)
     assert run_episode(world, route, planner, BeliefMap(PLANAR_LABELS, 0.02), None, 0).outcome == "success"
+
+
+def test_a_watcher_sees_every_step_and_changes_none():
+    moments = []
+    watched, alone = (drive(hall(), [(1.0, 0.75)], xi=2.5, watch=w) for w in (moments.append, None))
+    np.testing.assert_array_equal(watched.states, alone.states)
+    assert [moment.step for moment in moments] == list(range(watched.steps))
+    for moment, state, action in zip(moments, watched.states, watched.actions, strict=False):
+        np.testing.assert_array_equal(moment.truth, state)
+        np.testing.assert_array_equal(moment.plan.action, action)
+    np.testing.assert_allclose(watched.scales, 2.5, rtol=1e-5)
+    assert [moment.scale for moment in moments] == watched.scales.tolist()
+
+
+def test_a_drive_without_uncertainty_has_no_scale():
+    world = hall()
+    route = Route(np.array([0.5, 0.75]), np.array([[1.2, 0.75]]))
+    planner = MPPI(world.nominal, world.state_cov, SETTINGS)
+    result = run_episode(world, route, planner, BeliefMap(PLANAR_LABELS, 0.02), None, 0, max_steps=5)
+    assert np.isnan(result.scales).all()

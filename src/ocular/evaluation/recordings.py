@@ -1,0 +1,119 @@
+"""What rows leave out, kept beside them: where every episode drove, and how every single test case came out.
+
+Both are sealed files of plain arrays in single precision; a figure needs no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ocular.errors import InputError
+from ocular.evaluation.coverage import CaseResults
+from ocular.evaluation.episodes import EpisodeResult
+from ocular.records import Floats, Inputs
+from ocular.sealed import Arrays, read_sealed, write_sealed
+
+TRAJECTORIES, CASES, VERSION = "trajectories", "coverage cases", 1
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """One drive of T control steps."""
+
+    outcome: str  # success, collision or timeout
+    states: Floats  # (T + 1, 4), where the robot truly was
+    actions: Floats  # (T, 2)
+    scales: Floats  # (T,), xi of the step that was taken; NaN where the plan had no uncertainty
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryFile:
+    """All drives of one method on one map, by episode."""
+
+    path: Path
+
+    @classmethod
+    def under(cls, folder: Path, map_name: str, method: str) -> TrajectoryFile:
+        """The file's place below a world's results."""
+        return cls(folder / "trajectories" / f"{map_name}-{method}.sealed")
+
+    def read(self) -> dict[int, Trajectory]:
+        """Every episode that is there; none when there is no file yet."""
+        if not self.path.exists():
+            return {}
+        sealed = read_sealed(self.path, kind=TRAJECTORIES, version=VERSION)
+        return {
+            int(episode): Trajectory(
+                outcome, *(sealed.arrays[f"{episode}.{name}"].astype(np.float64) for name in _PARTS)
+            )
+            for episode, outcome in sorted(sealed.manifest["outcomes"].items(), key=lambda item: int(item[0]))
+        }
+
+    def add(self, episode: int, result: EpisodeResult) -> None:
+        """Merge one drive in and rewrite the file in one atomic step; a drive added again is replaced."""
+        drives = self.read()
+        drives[episode] = Trajectory(result.outcome, result.states, result.actions, result.scales)
+        arrays = {
+            f"{n}.{name}": getattr(drive, name).astype(np.float32)
+            for n, drive in drives.items()
+            for name in _PARTS
+        }
+        outcomes = {str(n): drive.outcome for n, drive in drives.items()}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_sealed(
+            self.path, kind=TRAJECTORIES, version=VERSION, manifest={"outcomes": outcomes}, arrays=arrays
+        )
+
+
+_PARTS = ("states", "actions", "scales")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRecord:
+    """Every method on every single test case of one map."""
+
+    states: Floats  # (cases, d)
+    actions: Floats  # (cases, m)
+    ood: Floats  # (cases,) bool, out of distribution for the nominal model
+    methods: dict[str, CaseResults]
+
+
+def cases_path(folder: Path, map_name: str, seed: int) -> Path:
+    """The file's place below a world's results."""
+    return folder / "cases" / f"{map_name}-{seed}.sealed"
+
+
+def write_cases(path: Path, cases: Inputs, ood: Any, results: Mapping[str, CaseResults]) -> None:
+    """Write the cases of one map and one seed."""
+    arrays: Arrays = {"states": cases.states, "actions": cases.actions}
+    for method, result in results.items():
+        arrays |= {f"{method}.coverage": result.coverage, f"{method}.volume": result.relative_volume}
+    for name, array in arrays.items():
+        if len(array) != len(ood):
+            raise InputError(f"{name} has {len(array)} rows; allowed are {len(ood)}, one a case")
+    single = {name: array.astype(np.float32) for name, array in arrays.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    manifest = {"methods": list(results)}
+    write_sealed(path, kind=CASES, version=VERSION, manifest=manifest, arrays={**single, "ood": ood})
+
+
+def read_cases(path: Path) -> CaseRecord:
+    """Read the cases of one map and one seed back."""
+    sealed = read_sealed(path, kind=CASES, version=VERSION)
+    arrays = sealed.arrays
+    return CaseRecord(
+        states=arrays["states"].astype(np.float64),
+        actions=arrays["actions"].astype(np.float64),
+        ood=arrays["ood"],
+        methods={
+            method: CaseResults(
+                *(arrays[f"{method}.{part}"].astype(np.float64) for part in ("coverage", "volume"))
+            )
+            for method in sealed.manifest["methods"]
+        },
+    )
