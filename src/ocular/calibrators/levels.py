@@ -1,0 +1,56 @@
+"""Between logged values: logs on a grid say nothing of the speeds between its lines, yet robots drive there.
+
+A tree splits halfway between two logged values. An input just below the split would be trusted as much as the
+slower logs, and a planner that looks for small regions goes and stays exactly there. Thresholds are therefore
+raised to the line between those at the two neighbouring logged values. They are never lowered, so every cell
+keeps its promise; at logged values nothing changes, and where logs are dense nothing does either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ocular.errors import InputError
+from ocular.records import Floats, Indices
+
+MOST = 64  # distinct values above which logs count as dense
+TOLERANCE = 1e-9  # relative to the largest: values that rounding alone sets apart are one
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The logged values of one feature."""
+
+    column: int
+    values: Floats  # (k,), ascending
+
+    def __post_init__(self) -> None:
+        if self.column < 0 or self.values.ndim != 1 or not len(self.values):
+            raise InputError(f"levels {self.values} of column {self.column}; allowed is a list of numbers")
+        if not (np.isfinite(self.values).all() and (np.diff(self.values) > 0).all()):
+            raise InputError(f"levels are {self.values}; allowed are finite, ascending numbers")
+
+    @classmethod
+    def of(cls, features: Floats, column: int) -> Levels | None:
+        """The distinct values of this feature, or nothing where the logs are dense."""
+        values = np.unique(features[:, column])
+        apart = np.diff(values, prepend=-np.inf) > TOLERANCE * np.abs(values).max(initial=0.0)
+        return cls(column, values[apart]) if 1 < apart.sum() <= MOST else None
+
+    def neighbours(self, features: Floats) -> tuple[Floats, Floats, Floats]:
+        """The same rows at the logged value below and above, and how far they are on the way between."""
+        wanted = features[:, self.column]
+        upper: Indices = np.searchsorted(self.values, wanted).clip(1, len(self.values) - 1)
+        low, high = self.values[upper - 1], self.values[upper]
+        below, above = features.copy(), features.copy()
+        below[:, self.column], above[:, self.column] = low, high
+        return below, above, ((wanted - low) / (high - low)).clip(0, 1)
+
+
+def raised(own: Floats, below: Floats, above: Floats, share: Floats) -> Floats:
+    """Thresholds raised to the line between their neighbours'; infinity on either side wins."""
+    with np.errstate(invalid="ignore"):
+        line = np.where(share == 0, below, np.where(share == 1, above, below + share * (above - below)))
+    return np.asarray(np.fmax(own, np.where(np.isinf(below) & (share < 1), np.inf, line)))
