@@ -2,7 +2,8 @@
 
 A tree splits halfway between two logged values. An input just below the split would be trusted as much as the
 slower logs, and a planner that looks for small regions goes and stays exactly there. Thresholds are therefore
-raised to the line between those at the two neighbouring logged values. They are never lowered, so every cell
+raised to what lies between those at the two neighbouring logged values, in proportion to the feature's square:
+so grows a squared distance when the error is proportional to the feature. They are never lowered, so every cell
 keeps its promise; at logged values nothing changes, and where logs are dense nothing does either.
 """
 
@@ -40,17 +41,17 @@ class Levels:
         return cls(column, values[apart]) if 1 < apart.sum() <= MOST else None
 
     def neighbours(self, features: Floats) -> tuple[Floats, Floats, Floats]:
-        """The same rows at the logged value below and above, and how far they are on the way between."""
+        """The same rows at the logged value below and above, and the share of the way between."""
         wanted = features[:, self.column]
         upper: Indices = np.searchsorted(self.values, wanted).clip(1, len(self.values) - 1)
         low, high = self.values[upper - 1], self.values[upper]
         below, above = features.copy(), features.copy()
         below[:, self.column], above[:, self.column] = low, high
-        return below, above, ((wanted - low) / (high - low)).clip(0, 1)
+        return below, above, ((wanted**2 - low**2) / (high**2 - low**2)).clip(0, 1)
 
 
 def raised(own: Floats, below: Floats, above: Floats, share: Floats) -> Floats:
-    """Thresholds raised to the line between their neighbours'; infinity on either side wins."""
+    """Thresholds raised to this share of the way from one neighbour's to the other's; infinity wins."""
     with np.errstate(invalid="ignore"):
-        line = np.where(share == 0, below, np.where(share == 1, above, below + share * (above - below)))
-    return np.asarray(np.fmax(own, np.where(np.isinf(below) & (share < 1), np.inf, line)))
+        between = np.where(share == 0, below, np.where(share == 1, above, below + share * (above - below)))
+    return np.asarray(np.fmax(own, np.where(np.isinf(below) & (share < 1), np.inf, between)))

@@ -175,7 +175,8 @@ def _raise_between(block: Any, tree: tuple[Any, ...], leveled: int, levels: Floa
     for i in range(len(out)):
         wanted = block[leveled, i]
         k = min(max(np.searchsorted(levels, wanted), 1), len(levels) - 1)
-        share[i] = min(max((wanted - levels[k - 1]) / (levels[k] - levels[k - 1]), 0.0), 1.0)
+        low, span = levels[k - 1] ** 2, levels[k] ** 2 - levels[k - 1] ** 2
+        share[i] = min(max((wanted**2 - low) / span, 0.0), 1.0)
         block[leveled, i] = levels[k - 1]
         high[i] = levels[k]
     _descend_together(block, tree, below[: len(out)])

@@ -31,7 +31,7 @@ def test_neighbours_enclose_what_lies_between_and_hold_what_lies_beyond():
     np.testing.assert_array_equal(below[:, 0], 7)
     np.testing.assert_array_equal(below[:, 1], [0.4, 0.0, 0.8, 0.0, 0.0])
     np.testing.assert_array_equal(above[:, 1], [0.8, 0.4, 2.0, 0.4, 0.4])
-    np.testing.assert_allclose(share, [0.25, 1, 1, 0, 0])
+    np.testing.assert_allclose(share, [0.09 / 0.48, 1, 1, 0, 0])
     np.testing.assert_array_equal(rows[:, 1], [0.5, 0.4, 3.0, -1.0, 0.0])
 
 
@@ -46,7 +46,7 @@ def test_a_threshold_is_never_lowered_and_never_more_than_the_largest(own, below
     assert np.isinf(result[between]).all()
 
 
-def test_the_line_between():
+def test_a_quarter_of_the_way():
     assert raised(*np.array([[1.0], [2.0], [4.0], [0.25]])) == 2.5
 
 
