@@ -2,9 +2,9 @@
 
 A tree splits halfway between two logged values. An input just below the split would be trusted as much as the
 slower logs, and a planner that looks for small regions goes and stays exactly there. Thresholds are therefore
-raised to what lies between those at the two neighbouring logged values, in proportion to the feature's square:
-so grows a squared distance when the error is proportional to the feature. They are never lowered, so every cell
-keeps its promise; at logged values nothing changes, and where logs are dense nothing does either.
+raised to what lies between those at the two neighbouring logged values, in proportion to the feature's
+square: so grows a squared distance when the error is proportional to the feature. They are never lowered, so
+every cell keeps its promise; at logged values nothing changes, and where logs are dense nothing does either.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ TOLERANCE = 1e-9  # relative to the largest: values that rounding alone sets apa
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The logged values of one feature."""
+    """The logged values of one feature, a magnitude."""
 
     column: int
-    values: Floats  # (k,), ascending
+    values: Floats  # (k,), ascending, not negative
 
     def __post_init__(self) -> None:
-        if self.column < 0 or self.values.ndim != 1 or not len(self.values):
-            raise InputError(f"levels {self.values} of column {self.column}; allowed is a list of numbers")
-        if not (np.isfinite(self.values).all() and (np.diff(self.values) > 0).all()):
-            raise InputError(f"levels are {self.values}; allowed are finite, ascending numbers")
+        rising = np.diff(self.values) > 0
+        if self.column < 0 or len(self.values) < 2 or not (self.values[0] >= 0 and rising.all()):
+            raise InputError(
+                f"levels {self.values} of column {self.column}; allowed are two or more ascending magnitudes"
+            )
 
     @classmethod
     def of(cls, features: Floats, column: int) -> Levels | None:
@@ -42,12 +43,12 @@ class Levels:
 
     def neighbours(self, features: Floats) -> tuple[Floats, Floats, Floats]:
         """The same rows at the logged value below and above, and the share of the way between."""
-        wanted = features[:, self.column]
+        wanted = features[:, self.column].clip(self.values[0], self.values[-1])
         upper: Indices = np.searchsorted(self.values, wanted).clip(1, len(self.values) - 1)
         low, high = self.values[upper - 1], self.values[upper]
         below, above = features.copy(), features.copy()
         below[:, self.column], above[:, self.column] = low, high
-        return below, above, ((wanted**2 - low**2) / (high**2 - low**2)).clip(0, 1)
+        return below, above, (wanted**2 - low**2) / (high**2 - low**2)
 
 
 def raised(own: Floats, below: Floats, above: Floats, share: Floats) -> Floats:
