@@ -90,8 +90,8 @@ class _Run:
         self.seconds = 0.0
         self.best_score = score(self.network, self.held)
         self.best_weights = self._weights("encoder.")
-        data = sha256(self.trained)
-        data.update(self.held)
+        data = sha256(self.trained.data)
+        data.update(self.held.data)
         self.identity = {
             "settings": asdict(settings),
             "seed": seed,
