@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ocular.errors import InputError
 
+CHECKPOINT_KIND, CHECKPOINT_VERSION = "autoencoder training", 1  # of the sealed file of a training under way
 FEWEST = 20  # distinct footprints below which a held-out tenth says nothing
 
 

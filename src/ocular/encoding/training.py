@@ -21,13 +21,11 @@ import torch
 
 from ocular.encoding.autoencoder import GradientStep, Score, build, extract, score
 from ocular.encoding.convolutional import ConvEncoder, check_encodable
-from ocular.encoding.settings import FEWEST, TrainingSettings
+from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION, FEWEST, TrainingSettings
 from ocular.errors import InputError, OcularError
-from ocular.records import Footprints, Labels
+from ocular.records import Footprints, Indices, Labels
 from ocular.sealed import read_sealed, write_sealed
 from ocular.seeds import integer, stream
-
-KIND, VERSION = "autoencoder training", 1
 
 Progress = Callable[[int, float, float], None]  # epoch, held-out loss, held-out pixel accuracy
 
@@ -76,7 +74,9 @@ class _Run:
 
     def __init__(self, footprints: Footprints, settings: TrainingSettings, seed: int) -> None:
         self.settings, self.seed = settings, seed
-        self.trained, self.held = _split(footprints.cells, settings.most_footprints, seed)
+        self.cells = footprints.cells  # shared, not copied: they are most of a training's memory
+        self.trained, held = _split(self.cells, settings.most_footprints, seed)
+        self.held = self.cells[held]
         self.batch = min(settings.batch, len(self.trained))
         self.network = build(
             len(footprints.labels),
@@ -90,8 +90,9 @@ class _Run:
         self.seconds = 0.0
         self.best_score = score(self.network, self.held)
         self.best_weights = self._weights("encoder.")
-        data = sha256(self.trained.data)
-        data.update(self.held.data)
+        data = sha256()
+        for row in (*self.trained, *held):
+            data.update(self.cells[row].data)
         self.identity = {
             "settings": asdict(settings),
             "seed": seed,
@@ -107,7 +108,7 @@ class _Run:
         steps = len(order) // self.batch
         for k in range(steps):
             rows = order[k * self.batch : (k + 1) * self.batch]
-            self.gradient_step(torch.from_numpy(self.trained[rows]))
+            self.gradient_step(torch.from_numpy(self.cells[self.trained[rows]]))
             done = (self.epoch + (k + 0.5) / steps) / self.settings.epochs
             self.optimizer.param_groups[0]["lr"] = _learning_rate(self.settings, done)
             self.optimizer.step()
@@ -148,11 +149,11 @@ class _Run:
             "best_score": asdict(self.best_score),
             "seconds": self.seconds,
         }
-        write_sealed(path, kind=KIND, version=VERSION, manifest=manifest, arrays=arrays)
+        write_sealed(path, kind=CHECKPOINT_KIND, version=CHECKPOINT_VERSION, manifest=manifest, arrays=arrays)
 
     def load(self, path: Path) -> None:
         """Go on from a saved state, if it is of this very training."""
-        sealed = read_sealed(path, kind=KIND, version=VERSION)
+        sealed = read_sealed(path, kind=CHECKPOINT_KIND, version=CHECKPOINT_VERSION)
         for name, mine in self.identity.items():
             if sealed.manifest[name] != mine:
                 raise InputError(
@@ -182,8 +183,8 @@ class _Run:
         }
 
 
-def _split(cells: Labels, most: int, seed: int) -> tuple[Labels, Labels]:
-    """Distinct footprints, at most so many: nine tenths to train on and a tenth to judge by.
+def _split(cells: Labels, most: int, seed: int) -> tuple[Indices, Indices]:
+    """Rows of distinct footprints, at most so many: nine tenths to train on and a tenth to judge by.
 
     They are taken in the order of their checksums, so that neither repetitions nor the order given matter.
     """
@@ -193,7 +194,7 @@ def _split(cells: Labels, most: int, seed: int) -> tuple[Labels, Labels]:
     rows = np.array([distinct[digest] for digest in sorted(distinct)])
     drawn = stream(seed, "autoencoder", "split").permutation(rows)[:most]
     held = len(drawn) // 10
-    return cells[drawn[held:]], cells[drawn[:held]]
+    return drawn[held:], drawn[:held]
 
 
 def _learning_rate(settings: TrainingSettings, done: float) -> float:

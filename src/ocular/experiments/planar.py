@@ -11,7 +11,9 @@ from typing import Any
 from ocular.calibrators import METHODS, Calibration, EncoderSource, LocalCalibrator, load, save
 from ocular.data import TransitionStore
 from ocular.encoding import ConvEncoder, TrainingSettings
+from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION
 from ocular.records import FootprintGeometry, Footprints, Transitions
+from ocular.sealed import read_sealed
 from ocular.seeds import stream
 from ocular.worlds.collect import CALIBRATION_GRID, GridSpec, collect_transitions
 from ocular.worlds.map_file import PLANAR_LABELS, load_map
@@ -100,8 +102,25 @@ class Workshop:
         )
         return replace(fitted, method=method)
 
+    def training(self, map_name: str, method: str) -> dict[str, Any] | None:
+        """How this method's encoder came out, judged on footprints held out; nothing where it has none."""
+        path = self._checkpoint(map_name, method)
+        if not path.exists():
+            return None
+        state = read_sealed(path, kind=CHECKPOINT_KIND, version=CHECKPOINT_VERSION).manifest
+        return {
+            "epochs": state["epoch"],
+            "best_epoch": state["best_epoch"],
+            "held_out_loss": state["best_score"]["loss"],
+            "held_out_accuracy": state["best_score"]["accuracy"],
+            "seconds": state["seconds"],
+        }
+
+    def _checkpoint(self, map_name: str, method: str) -> Path:
+        return self.folder / "encoders" / f"{map_name}-{method}.sealed"
+
     def _encoder_source(self, map_name: str, method: str) -> EncoderSource:
-        checkpoint = self.folder / "encoders" / f"{map_name}-{method}.sealed"
+        checkpoint = self._checkpoint(map_name, method)
 
         def source(footprints: Footprints, seed: int) -> ConvEncoder:
             from ocular.encoding.training import train  # loads torch, which most processes never need

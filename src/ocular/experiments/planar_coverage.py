@@ -34,6 +34,10 @@ _COLUMNS = (
     *("world", "map", "method", "region", "coverage", "volume", "gap", "undercovered"),
     *("cases", "particles", "seed"),
 )
+_TRAINING_COLUMNS = (
+    *("world", "map", "method", "seed"),
+    *("epochs", "best_epoch", "held_out_loss", "held_out_accuracy", "seconds"),
+)
 _DATASET_COLUMNS = ("world", "map", "transitions", "footprints", "test_cases", "seed")
 
 
@@ -110,7 +114,21 @@ def reproduce_coverage(
             workers=workers,
             peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
         )
-    return [rows.path, provenance.path, datasets.path]
+    trainings = RowFile(
+        output / "planar" / "trainings.csv", ("world", "map", "method", "seed"), _TRAINING_COLUMNS
+    )
+    trainings.add(_trainings(Workshop.under(work, varied.planar), maps, methods))
+    return [rows.path, provenance.path, datasets.path, trainings.path]
+
+
+def _trainings(workshop: Workshop, maps: Sequence[str], methods: Sequence[str]) -> list[Row]:
+    """How well each encoder reconstructs what it was not trained on."""
+    return [
+        {"world": "planar", "map": map_name, "method": method, "seed": workshop.settings.seed, **how}
+        for map_name in maps
+        for method in methods
+        if (how := workshop.training(map_name, method)) is not None
+    ]
 
 
 def _config(settings: CoverageSettings) -> dict[str, Any]:
