@@ -29,6 +29,7 @@ bench: .venv/bench-installed
 reproduce: .venv/installed
 	$(BIN)/ocular reproduce planar --only coverage --seed 0 1 2 --workers $(WORKERS)
 	$(BIN)/ocular reproduce planar --only coverage --variant other_frame --workers $(WORKERS)
+	$(BIN)/ocular reproduce planar --only planning --workers $(WORKERS)
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocular needs Python 3.11 or newer")'
