@@ -11,6 +11,7 @@ import tyro
 from ocular.cli.calibrate import Calibrate
 from ocular.cli.collect import Collect
 from ocular.cli.drive import Drive
+from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
 from ocular.errors import CalibrationWarning, OcularError
 
@@ -19,6 +20,7 @@ Command = (
     | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
     | Annotated[Drive, tyro.conf.subcommand("drive")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
 )
 
 

@@ -132,6 +132,7 @@ def judge(
         return Cell(mine, theirs, "alone", _why_alone(bool(ours), theirs))
     mean = fmean(ours)
     tolerance = yardstick.tolerance * (abs(paper) if yardstick.relative else 1.0)
+    tolerance = max(tolerance, 10.0**-yardstick.decimals)  # the paper's last digit is rounded
     apart = abs(mean - paper)
     if apart <= tolerance + 1e-9:
         return Cell(mine, theirs, "same", f"within {tolerance:.{yardstick.decimals}f} of the paper's")

@@ -1,7 +1,7 @@
 // Drives on their map, one canvas a method, speed as colour; a chosen drive can be played.
 const player = { episode: null, time: null, timer: null };
 const unpacked = new Map();
-const MARGIN = { left: 40, bottom: 34, top: 4, right: 4 };
+const MARGIN = { left: 34, bottom: 34, top: 4, right: 4 };
 
 function unpack(drive) {
   if (!unpacked.has(drive)) {
@@ -37,11 +37,12 @@ function drawDrives() {
   block.querySelector(".fastest").textContent = here.fastest.toFixed(1) + " m/s";
   const methods = Object.keys(here.methods).filter(shown);
   while (grid.children.length > methods.length) grid.lastChild.remove();
+  while (grid.children.length < methods.length) {
+    const canvas = make("canvas", { role: "img" });
+    canvas.onclick = nearest;
+    grid.append(make("figure", { class: "panel" }, make("figcaption"), canvas));
+  }
   methods.forEach((method, i) => {
-    if (!grid.children[i]) {
-      grid.append(make("figure", { class: "panel" }, make("figcaption"), make("canvas", { role: "img" })));
-      grid.children[i].querySelector("canvas").onclick = (event) => nearest(event);
-    }
     const drives = here.methods[method];
     const caption = grid.children[i].querySelector("figcaption");
     const arrived = drives.filter((d) => d.outcome === "success").length;
@@ -173,8 +174,8 @@ function series(block, here, methods, known) {
     { title: `Drive ${episode}: speed`, y: { title: { text: "speed [m/s]" }, rangemode: "tozero", zeroline: false }, of: (d) => Array.from(unpack(d).speed, (v) => v / 1000) },
     { title: `Drive ${episode}: scale`, y: { title: { text: "ξ, factor on the covariance" }, type: "log", tickvals: [0.5, 1, 2, 5, 10, 20, 50], zeroline: false }, of: (d) => Array.from(unpack(d).scale.subarray(0, d.steps), (v) => (v ? v / 1000 : null)) },
   ];
+  fill(holder, panels.length);
   panels.forEach((panel, i) => {
-    if (!holder.children[i]) holder.append(make("figure", { class: "panel" }, make("figcaption"), make("div", { class: "plot" })));
     holder.children[i].querySelector("figcaption").textContent = panel.title;
     plot(holder.children[i].querySelector(".plot"), { data: drives.map(([m, d]) => trace(m, d, panel.of(d))), layout: { shapes: now, xaxis: x, yaxis: panel.y } });
   });
@@ -201,7 +202,7 @@ function play(block) {
   }, 1000 * period * skip);
 }
 
-for (const block of document.querySelectorAll(".drives")) {
+for (const block of document.querySelectorAll("[id$=-drives]")) {
   block.querySelector("select").onchange = (event) => choose(event.target.value === "" ? null : +event.target.value);
   block.querySelector("button.play").onclick = () => play(block);
   block.querySelector("input[type=range]").oninput = (event) => {

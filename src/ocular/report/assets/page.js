@@ -67,8 +67,8 @@ function plot(div, spec) {
     title: { ...a.title, font: { size: 12 }, standoff: 8 } });
   const layout = {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
-    font: { family: "system-ui, sans-serif", size: 12, color: soft }, margin: { l: 52, r: 10, t: spec.legend ? 34 : 8, b: 44 },
-    showlegend: Boolean(spec.legend), legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", itemclick: false, itemdoubleclick: false },
+    font: { family: "system-ui, sans-serif", size: 12, color: soft }, margin: { l: 52, r: 10, t: 8, b: 44 },
+    showlegend: false,
     hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--text") } },
     shapes: spec.layout.shapes, xaxis: axis(spec.layout.xaxis), yaxis: axis(spec.layout.yaxis),
   };
@@ -86,13 +86,17 @@ function figures() {
       Plotly.purge(holder.lastChild.querySelector(".plot"));
       holder.lastChild.remove();
     }
+    fill(holder, panels.length);  // all of them before the first plot: it measures the room that it has
     panels.forEach((panel, i) => {
-      if (!holder.children[i]) {
-        holder.append(make("figure", { class: "panel" }, make("figcaption"), make("div", { class: "plot" })));
-      }
       holder.children[i].querySelector("figcaption").textContent = panel.title;
       plot(holder.children[i].querySelector(".plot"), panel);
     });
+  }
+}
+
+function fill(holder, count) {
+  while (holder.children.length < count) {
+    holder.append(make("figure", { class: "panel" }, make("figcaption"), make("div", { class: "plot" })));
   }
 }
 
@@ -117,6 +121,9 @@ function theme(dark) {
   root.dataset.theme = dark ? "dark" : "light";
 }
 
+for (const span of document.querySelectorAll(".mark")) {
+  span.prepend(mark({ symbol: span.dataset.symbol, colour: span.dataset.colour }));
+}
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 prefersDark.addEventListener("change", (event) => { theme(event.matches); draw(); });
 document.getElementById("theme").onclick = () => { theme(root.dataset.theme !== "dark"); draw(); };

@@ -14,7 +14,7 @@ from ocular.report.style import in_order, look
 
 Trace = dict[str, Any]  # of plotly
 
-LEGEND_ENTRY_INCHES = 1.75
+LEGEND_MARK, LEGEND_LETTER = 0.55, 0.063  # [inch], room for an entry of a legend
 LEAST_WIDTH = 3.6  # [inch]: two legend entries fit
 PRINT_RC: dict[Any, Any] = {
     "font.size": 8.0,
@@ -56,6 +56,8 @@ class Figure:
     title: str
     caption: str
     maps: dict[str, list[Panel]]
+    legend: dict[str, tuple[str, str]] = field(default_factory=dict)  # text: (plotly's symbol, colour)
+    narrow: bool = False  # panels that look well four abreast
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -98,7 +100,8 @@ def grid_of(rows: int, columns: int, *, width: float, height: float) -> tuple[Pr
 def legend_below(figure: PrintedFigure, handles: Iterable[Any]) -> None:
     """A legend outside of all axes, where it covers no data."""
     entries = list(handles)
-    columns = max(1, int(figure.get_figwidth() / LEGEND_ENTRY_INCHES))
+    longest = max(len(str(entry.get_label())) for entry in entries)
+    columns = max(1, int(figure.get_figwidth() / (LEGEND_MARK + LEGEND_LETTER * longest)))
     figure.legend(handles=entries, loc="outside lower center", ncols=min(len(entries), columns))
 
 

@@ -35,6 +35,7 @@ def figure(world: WorldResults) -> Figure | None:
         f"{LOOK_AHEAD} m ahead; the larger the mark, the more often. A horizontal row of marks is a leaf of "
         "the tree. A good calibration trusts the model on good ground at any speed, on ice only when slow.",
         maps,
+        {name: (symbol, colour) for name, (symbol, _, colour) in SURROUNDINGS.items()},
     )
 
 
@@ -92,7 +93,13 @@ def _traces(counted: Counts) -> list[dict[str, Any]]:
                     "x": x,
                     "y": y,
                     "customdata": n,
-                    "marker": {"color": colour, "symbol": symbol, "size": sizes(n), "opacity": 0.75},
+                    "marker": {
+                        "color": colour,
+                        "symbol": symbol,
+                        "size": sizes(n),
+                        "opacity": 0.7,
+                        "line": {"width": 0},
+                    },
                     "hovertemplate": "%{x:.2f} m/s, ξ = %{y:.2f}<br>%{customdata} times",
                 }
             )

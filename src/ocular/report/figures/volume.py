@@ -45,6 +45,7 @@ def figure(world: WorldResults) -> Figure | None:
         "oracle's. Below the line, a method promises more than it keeps; to the right, it wastes space. "
         "A point is a seed; the second panel of each pair looks closely at the place where the lines cross.",
         {m: [_panel(world.coverage, m, region, v) for region in REGIONS for v in VIEWS] for m in maps},
+        narrow=True,
     )
 
 
@@ -68,7 +69,7 @@ def _panel(rows: Sequence[Mapping[str, Any]], map_name: str, region: str, view: 
         )
     volumes, ticks, coverages = VIEWS[view]
     return Panel(
-        REGIONS[region] + view,
+        region + view if view else REGIONS[region],
         traces,
         axis(X, type="log", range=[math.log10(v) for v in volumes], tickvals=ticks),
         axis(Y, range=coverages),
