@@ -42,7 +42,7 @@ class LatentField:
         encoder: ConvEncoder,
         belief: BeliefMap,
         *,
-        position_step: float = 0.015,
+        position_step: float = 0.025,
         heading_step: float = np.deg2rad(4.0),
         capacity: int = 256,
         threads: int = 1,
