@@ -111,7 +111,9 @@ def draw_drive(panel: Axes, drive: Trajectory, norm: Normalize, width: float = 0
     """One drive, its end marked by how it ended."""
     points = drive.states[:, None, :2]
     segments = np.concatenate([points[:-1], points[1:]], axis=1)
-    lines = LineCollection(list(segments), cmap=SPEED_MAP, norm=norm, linewidths=width, rasterized=True)
+    lines = LineCollection(
+        list(segments), cmap=SPEED_MAP, norm=norm, linewidths=width, rasterized=True, capstyle="round"
+    )
     lines.set_array(speeds(drive)[:-1])
     panel.add_collection(lines)
     marker, colour = OUTCOME_MARKS[drive.outcome]
