@@ -10,7 +10,9 @@ import tyro
 
 from ocular.cli.calibrate import Calibrate
 from ocular.cli.collect import Collect
+from ocular.cli.demo import Demo
 from ocular.cli.drive import Drive
+from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
 from ocular.errors import CalibrationWarning, OcularError
 
@@ -18,7 +20,9 @@ Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
     | Annotated[Drive, tyro.conf.subcommand("drive")]
+    | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[Report, tyro.conf.subcommand("report")]
 )
 
 

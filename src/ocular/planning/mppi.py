@@ -66,7 +66,8 @@ class Plan:
     regions: Gaussian  # (H, d), calibrated, along that sequence
     collisions: int  # how many of these regions meet a known obstacle
     all_collide: bool  # no sample was clear: the sequence brakes
-    costs: Array32  # (n,), of the last update's samples
+    samples: Array32  # (H, m, n), the sequences of the last update
+    costs: Array32  # (n,), theirs
 
 
 class MPPI:
@@ -153,6 +154,7 @@ class MPPI:
             regions=regions,
             collisions=collisions,
             all_collide=not clear.any(),
+            samples=actions,
             costs=priced.costs,
         )
 

@@ -1,4 +1,4 @@
-"""Renew the tables in documents from the rows: python -m ocular.report README.md docs/*.md."""
+"""Renew what documents show from the rows: python -m ocular.report README.md docs/*.md docs/*.png."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from pathlib import Path
 
 from ocular.report.documents import with_tables
 
-for name in sys.argv[1:]:
-    path = Path(name)
-    path.write_text(with_tables(path.read_text(), Path("results")))
+RESULTS = Path("results")
+
+for path in map(Path, sys.argv[1:]):
+    if path.suffix == ".png":
+        from ocular.report.exports import export_picture
+        from ocular.report.results import Results
+
+        export_picture(Results.of(RESULTS), path)
+    else:
+        path.write_text(with_tables(path.read_text(), RESULTS))

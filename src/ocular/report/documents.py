@@ -20,20 +20,28 @@ from ocular.report.tables import (
 _BLOCK = re.compile(r"(<!-- table: ([\w /.]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
-def _coverage(metric: str) -> Callable[[list[Row]], Table]:
-    return lambda rows: coverage_table(rows, "planar", metric)
+def _coverage(world: str, metric: str) -> Callable[[list[Row]], Table]:
+    return lambda rows: coverage_table(rows, world, metric)
 
 
-def _planning(number: int) -> Callable[[list[Row]], Table]:
-    return lambda rows: planning_tables(rows, "planar")[number]
+def _planning(world: str, number: int) -> Callable[[list[Row]], Table]:
+    return lambda rows: planning_tables(rows, world)[number]
 
 
+WORLDS = ("planar", "camera")
 PLANNING = ("success", "collision", "steps", "left region", "step time")
 TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     # name in the mark: (file of rows, how to make the table)
-    **{f"planar {m.key}": ("planar/coverage.csv", _coverage(m.key)) for m in METRICS},
-    **{f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage(m.key)) for m in METRICS},
-    **{f"planar {name}": ("planar/planning.csv", _planning(i)) for i, name in enumerate(PLANNING)},
+    **{f"{w} {m.key}": (f"{w}/coverage.csv", _coverage(w, m.key)) for w in WORLDS for m in METRICS},
+    **{
+        f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage("planar", m.key))
+        for m in METRICS
+    },
+    **{
+        f"{w} {name}": (f"{w}/planning.csv", _planning(w, i))
+        for w in WORLDS
+        for i, name in enumerate(PLANNING)
+    },
     "planar datasets": ("planar/datasets.csv", dataset_table),
     "benchmarks": ("benchmarks.csv", benchmark_table),
 }

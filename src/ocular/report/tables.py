@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from statistics import fmean, median, stdev
 from typing import Any
 
@@ -13,16 +11,10 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ocular.errors import InputError
+from ocular.report.paper import REGIONS, maps_in_order, paper_number, paper_text, published
+from ocular.report.style import METHOD_LOOKS
 
-METHOD_NAMES = {
-    "nocp": "NoCP",
-    "splitcp": "SplitCP",
-    "lucca": "LUCCa",
-    "ocular": "OCULAR",
-    "ocular_same_map": "OCULAR, test map's data",
-    "ocular_no_encode": "OCULAR, no encoding",
-}
-REGIONS = ("ID", "OOD")
+METHOD_NAMES = {method: look.name for method, look in METHOD_LOOKS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +57,7 @@ def coverage_table(rows: Iterable[Mapping[str, Any]], world: str, metric_key: st
             cells.setdefault((row["map"], row["method"], row["region"]), []).append(value)
     if not cells:
         raise InputError(f"no coverage rows of the world {world!r}; allowed is a file with at least one")
-    paper = _paper(world, metric.key)
-    known = _paper(world, "coverage").get("maps", [])
-    maps = sorted({key[0] for key in cells}, key=lambda m: (known.index(m) if m in known else len(known), m))
+    maps = maps_in_order(world, {key[0] for key in cells})
     body = []
     for method in METHOD_NAMES:
         if not any(method == key[1] for key in cells):
@@ -75,31 +65,20 @@ def coverage_table(rows: Iterable[Mapping[str, Any]], world: str, metric_key: st
         line = [METHOD_NAMES[method]]
         for map_name in maps:
             for region in REGIONS:
-                mine = _mean_and_spread(cells.get((map_name, method, region), []), metric.decimals)
-                theirs = _paper_value(paper, method, map_name, region)
+                mine = mean_and_spread(cells.get((map_name, method, region), []), metric.decimals)
+                theirs = paper_number(world, metric.key, method, map_name, region)
                 line.append(mine if theirs is None else f"{mine} ({theirs:.{metric.decimals}f})")
         body.append(tuple(line))
     header = ("method", *(f"{m} {region}" for m in maps for region in REGIONS))
-    return Table(metric.title + (" (the paper's)" if paper else ""), header, body)
+    return Table(metric.title + (" (the paper's)" if published(world, metric.key) else ""), header, body)
 
 
-def _mean_and_spread(values: Sequence[float], decimals: int) -> str:
+def mean_and_spread(values: Sequence[float], decimals: int) -> str:
+    """For a cell: the mean, and the standard deviation of more than one."""
     if not values:
         return "-"
     spread = f" ± {stdev(values):.{decimals}f}" if len(values) > 1 else ""
     return f"{fmean(values):.{decimals}f}{spread}"
-
-
-def _paper(world: str, metric: str) -> dict[str, Any]:
-    tables = tomllib.loads(files("ocular.report").joinpath("paper.toml").read_text())
-    found: dict[str, Any] = tables.get(world, {}).get(metric, {})
-    return found
-
-
-def _paper_value(paper: Mapping[str, Any], method: str, map_name: str, region: str) -> float | None:
-    if method not in paper or map_name not in paper["maps"]:
-        return None
-    return float(paper[method][2 * paper["maps"].index(map_name) + REGIONS.index(region)])
 
 
 def planning_tables(rows: Sequence[Mapping[str, Any]], world: str) -> list[Table]:
@@ -107,23 +86,20 @@ def planning_tables(rows: Sequence[Mapping[str, Any]], world: str) -> list[Table
     here = [row for row in rows if row["world"] == world]
     if not here:
         raise InputError(f"no planning rows of the world {world!r}; allowed is a file with at least one")
-    known = _paper(world, "coverage").get("maps", [])
-    maps = sorted({r["map"] for r in here}, key=lambda m: (known.index(m) if m in known else len(known), m))
+    maps = maps_in_order(world, {r["map"] for r in here})
     methods = [m for m in METHOD_NAMES if any(m == r["method"] for r in here)]
     runs = {(m, k): [r for r in here if r["map"] == m and r["method"] == k] for m in maps for k in methods}
 
     def table(title: str, cell: Callable[[list[Mapping[str, Any]]], str], paper_key: str | None) -> Table:
-        paper = {} if paper_key is None else _paper(world, paper_key)
         body = []
         for method in methods:
             line = [METHOD_NAMES[method]]
             for map_name in maps:
-                theirs = ""
-                if method in paper and map_name in known:
-                    theirs = f" ({paper[method][known.index(map_name)]})"
-                line.append(cell(runs[map_name, method]) + theirs)
+                theirs = paper_text(world, paper_key, method, map_name) if paper_key else None
+                line.append(cell(runs[map_name, method]) + (f" ({theirs})" if theirs else ""))
             body.append(tuple(line))
-        return Table(title + (" (the paper's)" if paper else ""), ("method", *maps), body)
+        known = paper_key is not None and published(world, paper_key)
+        return Table(title + (" (the paper's)" if known else ""), ("method", *maps), body)
 
     return [
         table("success [%]", _success, "success"),
@@ -146,7 +122,7 @@ def _share(episodes: list[Mapping[str, Any]], outcome: str) -> str:
 
 
 def _steps(episodes: list[Mapping[str, Any]]) -> str:
-    return _mean_and_spread([float(e["steps"]) for e in episodes if e["outcome"] == "success"], 1)
+    return mean_and_spread([float(e["steps"]) for e in episodes if e["outcome"] == "success"], 1)
 
 
 def _left_region(episodes: list[Mapping[str, Any]]) -> str:
@@ -167,7 +143,7 @@ def _step_time(episodes: list[Mapping[str, Any]]) -> str:
 
 def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """How many transitions each map has, the paper's in brackets."""
-    paper = _paper("planar", "datasets")
+    paper = published("planar", "datasets")
     body = [
         (
             f"{row['map']}, seed {row['seed']}",

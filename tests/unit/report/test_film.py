@@ -1,0 +1,123 @@
+"""Films keep what happened, whatever is drawn of it later; videos and recordings hold every step."""
+
+import importlib.util
+import subprocess
+from dataclasses import replace
+
+import imageio_ffmpeg
+import numpy as np
+import pytest
+
+from ocular.calibrators import NoCP, SplitCP
+from ocular.errors import InputError
+from ocular.experiments.filming import filmed
+from ocular.experiments.planar_planning import drive
+from ocular.planning.mppi import PlannerSettings
+from ocular.records import FootprintGeometry
+from ocular.report import recording
+from ocular.report.film import Film, outline
+from ocular.report.video import HOLD, Stage, count_frames, write_video
+from ocular.seeds import stream
+from ocular.worlds.collect import GridSpec, collect_transitions
+from ocular.worlds.map_file import load_map
+from ocular.worlds.planar import PlanarWorld
+
+QUICK = replace(PlannerSettings(), samples=64)
+STEPS = 5
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return PlanarWorld(load_map("H"))
+
+
+@pytest.fixture(scope="module")
+def calibrations(truth):
+    logs = collect_transitions(truth, GridSpec(8, 4, 2), stream(0))
+    return [c.fit(logs, truth.nominal, truth.state_cov, seed=0) for c in (NoCP(), SplitCP())]
+
+
+@pytest.fixture(scope="module")
+def films(truth, calibrations):
+    return [filmed(truth, c, 3, planner=QUICK, most_steps=STEPS) for c in calibrations]
+
+
+def test_watching_changes_nothing(truth, calibrations, films):
+    for calibration, film in zip(calibrations, films, strict=True):
+        unwatched = drive(truth, calibration, 3, planner=QUICK, most_steps=STEPS)
+        assert film.ended().states.tobytes() == unwatched.states.tobytes()
+        assert [shot.state.tolist() for shot in film.shots] == unwatched.states[:-1].tolist()
+
+
+def test_shots_keep_their_own_moment(films):
+    first, *_, last = films[0].shots
+    assert np.count_nonzero(first.believed.labels != 1) < np.count_nonzero(last.believed.labels != 1)
+    assert first.paths.shape[1:] == (QUICK.horizon + 1, 2)
+    np.testing.assert_allclose(first.paths[:, 0], np.tile(first.way[0], (len(first.paths), 1)))
+    assert np.isfinite(first.paths).all()
+    # The zero action, from rest, goes nowhere.
+    np.testing.assert_allclose(first.paths[0, -1], first.paths[0, 0], atol=0.02)
+    assert len(films[1].shots[0].ellipses) == QUICK.horizon
+
+
+def test_outline_reaches_to_the_last_known_cell():
+    geometry = FootprintGeometry(angles=4, ranges=10, field_of_view=np.pi / 2, max_range=1.0)
+    cells = np.full((4, 10), 1, np.uint8)  # all unknown
+    cells[1, :6] = 0
+    rim = outline(cells, ("OCCUPIED", "UNKNOWN"), geometry, np.array([2.0, 3.0]), 0.3)
+    far = np.hypot(*(rim - (2.0, 3.0)).T)
+    np.testing.assert_allclose(far, [0, 0, 0.6, 0, 0, 0], atol=1e-12)
+
+
+def test_pictures_change_only_where_something_moves(films, truth):
+    stage = Stage(films, truth.map.grid, truth.dt)
+    first, again, later = stage.draw(0), stage.draw(0), stage.draw(4)
+    np.testing.assert_array_equal(first, again)
+    assert (first != later).any()
+    end = stage.draw(STEPS)
+    assert (end != later).any()
+    assert first.shape[0] % 2 == first.shape[1] % 2 == 0
+
+
+def test_a_video_has_every_step_and_plays(films, truth, tmp_path):
+    path = tmp_path / "made" / "drive.mp4"
+    seen = []
+    write_video(path, films, truth.map.grid, truth.dt, seen.append)
+    assert len(seen) == count_frames(films) == STEPS + HOLD
+    assert [p.name for p in path.parent.iterdir()] == ["drive.mp4"]
+    program = imageio_ffmpeg.get_ffmpeg_exe()
+    done = subprocess.run(
+        [program, "-v", "error", "-i", path, "-f", "framecrc", "-"], capture_output=True, check=True
+    )
+    pictures = [line for line in done.stdout.decode().splitlines() if not line.startswith("#")]
+    assert len(pictures) == STEPS + HOLD
+
+
+def test_what_cannot_be_filmed_is_refused(truth, calibrations, tmp_path):
+    empty = Film("nocp", calibrations[0].model, truth.geometry, 1.0)
+    with pytest.raises(InputError, match=r"films of \[0\] control steps"):
+        write_video(tmp_path / "v.mp4", [empty], truth.map.grid, truth.dt)
+    with pytest.raises(InputError, match="the drive is not over"):
+        empty.ended()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(importlib.util.find_spec("rerun") is None, reason="rerun-sdk, an extra, is not installed")
+def test_a_recording_holds_every_step(films, truth, tmp_path):
+    path = tmp_path / "drive.rrd"
+    recording.write_recording(path, films[1], truth.map.grid, truth.dt)
+    assert path.read_bytes()[:3] == b"RRF"
+    assert path.stat().st_size > 10_000
+    assert [p.name for p in tmp_path.iterdir()] == ["drive.rrd"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("rerun") is not None, reason="rerun-sdk is installed")
+def test_a_recording_without_the_extra_says_what_to_install(films, truth, tmp_path):
+    with pytest.raises(InputError, match=r"allowed is: pip install 'ocular\[rerun\]'"):
+        recording.write_recording(tmp_path / "drive.rrd", films[0], truth.map.grid, truth.dt)
+
+
+def test_rims_of_regions_lie_on_the_ellipse():
+    rim = recording._rim((1.0, 2.0, 0.5, 0.2, 0.3)) - (1.0, 2.0)
+    inverse = np.linalg.inv(np.array([[0.5, 0.2], [0.2, 0.3]]))
+    np.testing.assert_allclose(np.einsum("ni,ij,nj->n", rim, inverse, rim), 1.0)
