@@ -13,7 +13,7 @@ from benchmarks.planner import lucca_overhead, ocular_step, plain_mppi
 from benchmarks.timing import Comparison
 from ocular.evaluation.rows import Provenance, RowFile
 
-RESULTS = Path("/tmp/bb")
+RESULTS = Path("results")
 
 
 def benchmarks() -> dict[str, Callable[[], Comparison]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ocular.calibrators.calibration import Calibration
 from ocular.calibrators.features import features
+from ocular.calibrators.levels import Levels
 from ocular.conformal import CellScores
 from ocular.dynamics import LinearGaussian
 from ocular.encoding import ConvEncoder
@@ -19,7 +20,7 @@ from ocular.records import FootprintGeometry
 from ocular.sealed import Arrays, Sealed, read_sealed, write_sealed
 
 KIND = "calibration"
-VERSION = 1
+VERSION = 2  # 2 added levels; files of version 1 have none
 _TREE_ARRAYS = ("feature", "threshold", "left", "right", "cell")
 
 
@@ -38,11 +39,15 @@ def save(calibration: Calibration, path: str | Path) -> None:
         "fallback": calibration.fallback,
         "provenance": {**calibration.provenance, "ocular": importlib.metadata.version("ocular")},
         "tree_features": None,
+        "leveled": None,
         "encoder": None,
     }
     if isinstance(partition, TreePartition):
         manifest["tree_features"] = partition.n_features
         arrays |= {f"tree.{name}": getattr(partition, name) for name in _TREE_ARRAYS}
+    if calibration.levels is not None:
+        manifest["leveled"] = calibration.levels.column
+        arrays["levels"] = calibration.levels.values
     if encoder is not None:
         geometry = encoder.geometry
         manifest["encoder"] = {
@@ -87,6 +92,7 @@ def _rebuild(sealed: Sealed) -> Calibration:
         encoder=None if manifest["encoder"] is None else _encoder(manifest["encoder"], arrays),
         partition=partition,
         scores=scores,
+        levels=Levels(int(manifest["leveled"]), arrays["levels"]) if "levels" in arrays else None,
         fallback=bool(manifest["fallback"]),
         provenance={k: v for k, v in manifest["provenance"].items() if k != "ocular"},
     )

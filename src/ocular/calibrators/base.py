@@ -10,6 +10,7 @@ import numpy as np
 
 from ocular.calibrators.calibration import Calibration, process
 from ocular.calibrators.features import features
+from ocular.calibrators.levels import Levels
 from ocular.conformal import CellScores
 from ocular.dynamics import LinearGaussian
 from ocular.encoding import ConvEncoder
@@ -68,9 +69,11 @@ class LocalCalibrator(Calibrator):
             integer(seed, "tree"),
         )
         cells = partition.apply(inputs[conformal_rows])
+        leveled = feature_map.leveled
         return replace(
             blank,
             features=feature_map,
+            levels=None if leveled is None else Levels.of(inputs[partition_rows], leveled),
             encoder=encoder,
             partition=partition,
             scores=CellScores.group(scores[conformal_rows], cells, partition.n_cells),

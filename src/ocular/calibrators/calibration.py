@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from ocular.calibrators.features import FeatureMap
+from ocular.calibrators.levels import Levels, raised
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
 from ocular.dynamics import LinearGaussian
 from ocular.encoding import ConvEncoder
@@ -33,6 +34,7 @@ class Calibration:
     encoder: ConvEncoder | None = None  # None: cells do not depend on what is seen
     partition: Partition = field(default_factory=WholeSpace)
     scores: CellScores | None = None
+    levels: Levels | None = None  # logged values between which thresholds are raised
     fallback: bool = False  # starved cells take their nearest sufficient ancestor's threshold
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -46,7 +48,19 @@ class Calibration:
 
     def cells(self, inputs: Inputs) -> Indices:
         """Cell k of each input: PROCESS, then the partition (Sec. 4.3)."""
-        return self.partition.apply(process(inputs, self.features, self.encoder))
+        return self.partition.apply(self._process(inputs))
+
+    def threshold(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
+        """q_hat of each input: that of its cell, or more between logged values."""
+        rows, of_cell = self._process(inputs), self.thresholds(alpha)
+        own = of_cell[self.partition.apply(rows)]
+        if self.levels is None:
+            return own
+        below, above, share = self.levels.neighbours(rows)
+        return raised(own, of_cell[self.partition.apply(below)], of_cell[self.partition.apply(above)], share)
+
+    def _process(self, inputs: Inputs) -> Floats:
+        return process(inputs, self.features, self.encoder)
 
     def thresholds(self, alpha: float | Fraction) -> Floats:
         """q_hat of each cell, on the squared distance; infinite where a cell has too few points."""
@@ -63,11 +77,11 @@ class Calibration:
 
     def scale(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
         """xi of each input."""
-        return self.scales(alpha)[self.cells(inputs)]
+        return self.threshold(inputs, alpha) / self._chi2(alpha)
 
     def region(self, inputs: Inputs, alpha: float | Fraction) -> Region:
         """Where the next state lies with probability at least 1 - alpha, one ellipsoid an input (Eq. 2)."""
-        return Region(self.predict(inputs), self.thresholds(alpha)[self.cells(inputs)])
+        return Region(self.predict(inputs), self.threshold(inputs, alpha))
 
     def _chi2(self, alpha: float | Fraction) -> float:
         return float(chdtri(self.model.state_dim, float(exact_fraction(alpha))))

@@ -21,6 +21,7 @@ class FeatureMap:
     name: str
     columns: tuple[str, ...]
     _function: Callable[[Inputs], Floats]
+    leveled: int | None = None  # the column whose thresholds are raised between logged values
 
     def __call__(self, inputs: Inputs) -> Floats:
         """One row of features (n, len(columns)) an input."""
@@ -58,7 +59,7 @@ _FEATURES = {
         # The paper's own figures come from world-frame velocities and actions.
         FeatureMap("world", ("vx", "vy", "ax", "ay"), _world),
         # Three numbers that do not change when the world is rotated, for a robot that looks where it goes.
-        FeatureMap("body", ("speed", "acceleration along", "acceleration across"), _body),
+        FeatureMap("body", ("speed", "acceleration along", "acceleration across"), _body, leveled=0),
     )
 }
 

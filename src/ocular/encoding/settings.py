@@ -15,8 +15,8 @@ class TrainingSettings:
     """How the autoencoder is trained."""
 
     latent_dim: int = 6
-    most_footprints: int = 3333  # distinct ones drawn, a tenth of them held out
-    epochs: int = 8
+    most_footprints: int = 6000  # distinct ones drawn, a tenth of them held out
+    epochs: int = 12
     patience: int = 3  # epochs without a lower held-out loss before training stops
     batch: int = 16
     learning_rate: float = 4e-3  # the highest; a short rise, then a cosine down to nothing

@@ -90,13 +90,14 @@ class _Run:
         self.seconds = 0.0
         self.best_score = score(self.network, self.held)
         self.best_weights = self._weights("encoder.")
-        data = sha256(self.trained.tobytes() + self.held.tobytes()).hexdigest()
+        data = sha256(self.trained.data)
+        data.update(self.held.data)
         self.identity = {
             "settings": asdict(settings),
             "seed": seed,
             "labels": list(footprints.labels),
             "geometry": asdict(footprints.geometry),
-            "footprints": data,
+            "footprints": data.hexdigest(),
         }
 
     def advance(self) -> Score:

@@ -57,7 +57,7 @@ def evaluate_coverage(
     """Every method on the same particles; one method's calibration must not change the others' rows."""
     if particles < 1:
         raise InputError(f"particles is {particles}; allowed is at least 1")
-    thresholds = {name: c.thresholds(alpha)[c.cells(cases)] for name, c in calibrations.items()}
+    thresholds = {name: c.threshold(cases, alpha) for name, c in calibrations.items()}
     covered = {name: np.empty(len(cases)) for name in calibrations}
     oracle = np.empty(len(cases))
     predictor = next(iter(calibrations.values()))

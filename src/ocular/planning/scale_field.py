@@ -10,6 +10,7 @@ from numba import njit
 
 from ocular.calibrators import Calibration
 from ocular.calibrators.features import features
+from ocular.calibrators.levels import Levels
 from ocular.errors import InputError, check_shape
 from ocular.partition import TreePartition
 from ocular.planning.belief import BeliefMap
@@ -51,6 +52,7 @@ class TreeScale:
         xi: Floats,  # (n_cells,)
         feature_map: str | None,
         latent_field: LatentField | None = None,
+        levels: Levels | None = None,
     ) -> None:
         check_shape("xi", xi, (partition.n_cells,))
         self._columns = 0 if feature_map is None else len(features(feature_map).columns)
@@ -65,6 +67,8 @@ class TreeScale:
         xi_of_node = np.where(cell >= 0, xi[cell], np.nan)
         # Indices half as wide as the partition's own: these loops vectorise.
         self._tree = feature.astype(np.uint32), threshold, children.astype(np.uint32), depth, xi_of_node
+        self._leveled = -1 if levels is None else levels.column
+        self._levels = np.empty(0) if levels is None else levels.values
         self._seen: tuple[Floats, float, Floats] | None = None
 
     def refresh(self, cells: Labels, position: Floats, heading: float) -> None:
@@ -106,7 +110,7 @@ class TreeScale:
         check_shape("headings", headings, (len(means),))
         check_shape("actions", actions, (len(means), 2))
         out = np.empty(len(means))
-        _scale(means, headings, actions, self._columns, latents, self._tree, out)
+        _scale(means, headings, actions, self._columns, latents, self._tree, self._leveled, self._levels, out)
         return out
 
 
@@ -122,7 +126,7 @@ def scale_field(
     latent_field = None
     if calibration.encoder is not None:
         latent_field = LatentField(calibration.encoder, belief, **rounding)
-    return TreeScale(partition, xi, feature_map, latent_field)
+    return TreeScale(partition, xi, feature_map, latent_field, calibration.levels)
 
 
 @njit(cache=True, nogil=True)
@@ -164,6 +168,33 @@ def _descend_together(block: Any, tree: tuple[Any, ...], out: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
+def _raise_between(block: Any, tree: tuple[Any, ...], leveled: int, levels: Floats, out: Floats) -> None:
+    """The rule of calibrators/levels.py; overwrites the block's leveled feature."""
+    below, above, share = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    high = np.empty(LANES, np.float32)
+    for i in range(len(out)):
+        wanted = block[leveled, i]
+        k = min(max(np.searchsorted(levels, wanted), 1), len(levels) - 1)
+        low, span = levels[k - 1] ** 2, levels[k] ** 2 - levels[k - 1] ** 2
+        share[i] = min(max((wanted**2 - low) / span, 0.0), 1.0)
+        block[leveled, i] = levels[k - 1]
+        high[i] = levels[k]
+    _descend_together(block, tree, below[: len(out)])
+    for i in range(len(out)):
+        block[leveled, i] = high[i]
+    _descend_together(block, tree, above[: len(out)])
+    for i in range(len(out)):
+        if (np.isinf(below[i]) and share[i] < 1.0) or (np.isinf(above[i]) and share[i] > 0.0):
+            out[i] = np.inf
+        elif share[i] == 1.0:
+            out[i] = max(out[i], above[i])
+        elif share[i] == 0.0:
+            out[i] = max(out[i], below[i])
+        else:
+            out[i] = max(out[i], below[i] + share[i] * (above[i] - below[i]))
+
+
+@njit(cache=True, nogil=True)
 def _scale(
     means: Floating,
     headings: Floating,
@@ -171,6 +202,8 @@ def _scale(
     columns: int,
     latents: Floats,
     tree: tuple[Any, ...],
+    leveled: int,
+    levels: Floats,
     out: Floats,
 ) -> None:
     block = np.zeros((columns + latents.shape[1], LANES), np.float32)
@@ -181,3 +214,5 @@ def _scale(
             for i in range(first, last):
                 block[columns + k, i - first] = latents[i, k]
         _descend_together(block, tree, out[first:last])
+        if leveled >= 0:
+            _raise_between(block, tree, leveled, levels, out[first:last])

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ocular.calibrators import Calibration
 from ocular.calibrators.features import features
+from ocular.calibrators.levels import Levels
 from ocular.conformal import CellScores
 from ocular.dynamics import double_integrator
 from ocular.encoding import ConvEncoder
@@ -112,6 +115,18 @@ def test_exact_scales_agree_with_the_calibration_on_scanned_footprints(name: str
     field = scale_field(calibrated, 0.1, belief)
     assert isinstance(field, TreeScale)
     np.testing.assert_array_equal(field.exact_scales(*asked), calibrated.scale(records, 0.1))
+
+
+def test_scales_are_raised_between_logged_speeds_as_the_calibration_does() -> None:
+    asked = samples(12, 600)
+    records = inputs(*asked)
+    plain = calibration("body", random_tree(features("body")(records)), None)
+    leveled = replace(plain, levels=Levels(0, np.array([0.0, 0.4, 0.9, 1.1, 2.0])))
+    wanted = leveled.scale(records, 0.1)
+    field = scale_field(leveled, 0.1, BeliefMap(NAMES))
+    np.testing.assert_allclose(field.scales(*asked), wanted, rtol=1e-5)
+    assert (wanted >= plain.scale(records, 0.1)).all()
+    assert (wanted > plain.scale(records, 0.1)).mean() > 0.2
 
 
 def test_rounding_costs_little_and_none_at_rounded_poses() -> None:
