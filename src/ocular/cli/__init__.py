@@ -12,6 +12,7 @@ from ocular.cli.calibrate import Calibrate
 from ocular.cli.collect import Collect
 from ocular.cli.drive import Drive
 from ocular.cli.reproduce import Reproduce
+from ocular.cli.scene import WriteScene
 from ocular.errors import CalibrationWarning, OcularError
 
 Command = (
@@ -19,6 +20,7 @@ Command = (
     | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
     | Annotated[Drive, tyro.conf.subcommand("drive")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
+    | Annotated[WriteScene, tyro.conf.subcommand("scene")]
 )
 
 

@@ -20,21 +20,36 @@ from ocular.report.tables import (
 _BLOCK = re.compile(r"(<!-- table: ([\w /.]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
-def _coverage(metric: str) -> Callable[[list[Row]], Table]:
-    return lambda rows: coverage_table(rows, "planar", metric)
+def _coverage(world: str, metric: str) -> Callable[[list[Row]], Table]:
+    return lambda rows: coverage_table(rows, world, metric)
 
 
-def _planning(number: int) -> Callable[[list[Row]], Table]:
-    return lambda rows: planning_tables(rows, "planar")[number]
+def _planning(world: str, number: int) -> Callable[[list[Row]], Table]:
+    return lambda rows: planning_tables(rows, world)[number]
+
+
+def _tables_of(world: str) -> Mapping[str, tuple[str, Callable[[list[Row]], Table]]]:
+    """The tables that both worlds have."""
+    return {
+        **{f"{world} {m.key}": (f"{world}/coverage.csv", _coverage(world, m.key)) for m in METRICS},
+        **{
+            f"{world} {name}": (f"{world}/planning.csv", _planning(world, i))
+            for i, name in enumerate(PLANNING)
+        },
+        f"{world} datasets": (f"{world}/datasets.csv", dataset_table),
+    }
 
 
 PLANNING = ("success", "collision", "steps", "left region", "step time")
 TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     # name in the mark: (file of rows, how to make the table)
-    **{f"planar {m.key}": ("planar/coverage.csv", _coverage(m.key)) for m in METRICS},
-    **{f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage(m.key)) for m in METRICS},
-    **{f"planar {name}": ("planar/planning.csv", _planning(i)) for i, name in enumerate(PLANNING)},
-    "planar datasets": ("planar/datasets.csv", dataset_table),
+    **_tables_of("planar"),
+    **_tables_of("camera"),
+    **{
+        f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage("planar", m.key))
+        for m in METRICS
+    },
+    **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
     "benchmarks": ("benchmarks.csv", benchmark_table),
 }
 
