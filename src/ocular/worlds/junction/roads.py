@@ -81,15 +81,12 @@ def cone(x: float, y: float) -> Solid:
     return hull("cone", [*foot, (x, y, 0.75)])
 
 
-def car(x: float, y: float, *, lengthwise: str = "y") -> list[Solid]:
-    """A parked car: body and cabin."""
-    long, wide = 2.1, 0.85
-
-    def part(length: float, width: float, z: Pair) -> Solid:
-        half = (width, length) if lengthwise == "y" else (length, width)
-        return box("car", (x - half[0], x + half[0]), (y - half[1], y + half[1]), z)
-
-    return [part(long, wide, (0.0, 0.85)), part(0.55 * long, 0.9 * wide, (0.85, 1.45))]
+def car(x: float, y: float) -> list[Solid]:
+    """A parked car, lengthwise along y: body and cabin."""
+    return [
+        box("car", (x - 0.85, x + 0.85), (y - 2.1, y + 2.1), (0.0, 0.85)),
+        box("car", (x - 0.75, x + 0.75), (y - 1.2, y + 1.2), (0.85, 1.45)),
+    ]
 
 
 def snow(x: Pair, y: Pair) -> Solid:
@@ -111,9 +108,13 @@ def icy_main() -> Scene:
 
 
 def icy_middle() -> Scene:
-    """Snow where the roads meet; a car narrows the way into the side road."""
-    own = [snow((24.4, 37.2), (11.5, 29)), *car(22.8, 30.6, lengthwise="x"), *car(38.6, 31.5)]
-    subgoals = ((32.1, 20.0), (29.5, 26.5), (22.5, 28.5), (14.0, 29.3), (1.5, 34.5))
+    """Snow where the roads meet; a dumpster narrows the way into the side road."""
+    own = [
+        snow((24.4, 37.2), (11.5, 29)),
+        box("dumpster", (21.8, 23.8), (30.3, 31.5), (0, 1.3)),
+        *car(38.6, 31.5),
+    ]
+    subgoals = ((32.1, 20.0), (30.5, 27.8), (22.5, 28.5), (14.0, 29.3), (1.5, 34.5))
     return Scene("icyMiddle", SIZE, (*junction(), *own), (32.1, 8.4), subgoals)
 
 
