@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.camera import camera_step, observe_camera, project
 from benchmarks.core import Task, apply, calibrate, footprint
 from benchmarks.planner import lucca_overhead, ocular_step, plain_mppi
 from benchmarks.timing import Comparison
@@ -34,6 +35,9 @@ def benchmarks() -> dict[str, Callable[[], Comparison]]:
         "plain_mppi_2048x9": lambda: plain_mppi(2048, 9),
         "plain_mppi_1024x50": lambda: plain_mppi(1024, 50),
         "lucca_overhead": lucca_overhead,
+        "observe_camera": lambda: observe_camera(report_limit),
+        "project": lambda: project(report_limit),
+        "camera_step": lambda: camera_step(report_limit),
     }
 
 

@@ -14,8 +14,9 @@ import torch
 from benchmarks.core import torch_encoder, torch_latents
 from benchmarks.timing import Comparison, compare
 from ocular.calibrators import Calibration
-from ocular.experiments.planar import PlanarSettings, Workshop, world
+from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.planar_planning import route_of
+from ocular.experiments.workshop import Workshop
 from ocular.footprint import scan
 from ocular.planning.belief import BeliefMap
 from ocular.planning.ellipse import obstacles_of
@@ -101,7 +102,7 @@ def calibrated(map_name: str, method: str) -> Calibration:
 
 def ocular_step(report: Callable[[str, str, float, int], None]) -> Comparison:
     """A whole drive of map H by OCULAR, every step timed; the alternative does some of its steps exactly."""
-    drive = Drive(world("H", PlanarSettings()), calibrated("H", "ocular"), threads=2)
+    drive = Drive(PlanarSettings().world("H"), calibrated("H", "ocular"), threads=2)
     exact = ExactTorchField(drive.calibration, drive.belief, drive.field)
     exact_ms: list[float] = []
     agreeing = asked = 0
@@ -157,7 +158,7 @@ def agreement(drive: Drive) -> tuple[int, int]:
 
 def lucca_overhead() -> Comparison:
     """LUCCa's control steps over NoCP's, from the same places: every tenth of a drive of map H by LUCCa."""
-    drive = Drive(world("H", PlanarSettings()), calibrated("H", "lucca"), threads=1)
+    drive = Drive(PlanarSettings().world("H"), calibrated("H", "lucca"), threads=1)
     places = []
     while drive.step():
         places.append((drive.state.copy(), drive.looking, drive.reached))
@@ -181,7 +182,7 @@ def lucca_overhead() -> Comparison:
 
 def plain_mppi(samples: int, horizon: int) -> Comparison:
     """One update without uncertainty: distance, and a price on samples that meet an obstacle."""
-    truth = world("H", PlanarSettings())
+    truth = PlanarSettings().world("H")
     drive = Drive(truth, Calibration("nocp", truth.nominal, truth.state_cov), threads=1)
     for _ in range(60):
         drive.step()

@@ -11,8 +11,9 @@ import pytest
 from ocular.encoding import TrainingSettings
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
-from ocular.experiments.planar import PlanarSettings, Workshop, data_for
+from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
+from ocular.experiments.workshop import Workshop
 from ocular.worlds.collect import GridSpec
 
 TINY = CoverageSettings(
@@ -81,7 +82,8 @@ def test_rows_of_another_configuration_are_not_mixed_in(finished):
 
 
 def test_no_method_sees_the_map_that_it_must_not(finished):
-    workshop = Workshop.under(finished / "work", TINY.planar)
+    workshop = Workshop.under(finished / "work", TINY.calibration)
+    data_for = TINY.calibration.data_for
     assert data_for("H", "ocular") == data_for("H", "ocular_no_encode") == ("S", "L", "U")
     assert workshop.calibration("H", "ocular").provenance["environments"] == ["S", "L", "U"]
     for method in ("nocp", "splitcp", "lucca", "ocular_same_map"):

@@ -14,6 +14,7 @@ from ocular.cli.demo import Demo
 from ocular.cli.drive import Drive
 from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
+from ocular.cli.scene import WriteScene
 from ocular.errors import CalibrationWarning, OcularError
 
 Command = (
@@ -23,6 +24,7 @@ Command = (
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[WriteScene, tyro.conf.subcommand("scene")]
 )
 
 

@@ -11,7 +11,7 @@ import tyro
 
 @dataclass(frozen=True)
 class Calibrate:
-    """Calibrate the planar double integrator on a store of logs, into one portable file."""
+    """Calibrate a world's double integrator on a store of logs, into one portable file."""
 
     store: Annotated[Path, tyro.conf.Positional]
     """Directory of the transition store."""
@@ -19,6 +19,8 @@ class Calibrate:
     """The file to write."""
     method: Literal["nocp", "splitcp", "lucca", "ocular", "ocular_no_encode"] = "ocular"
     """Which calibrator."""
+    world: Literal["planar", "camera"] = "planar"
+    """Where the logs are from: it decides the time step and the noise of the model."""
     without: tuple[str, ...] = ()
     """Parts of the store to leave out."""
     seed: int = 0
@@ -32,14 +34,14 @@ class Calibrate:
         from ocular.calibrators.ocular import train_encoder
         from ocular.data import TransitionStore
         from ocular.errors import check_choice
-        from ocular.worlds.map_file import load_map
-        from ocular.worlds.planar import PlanarWorld
+        from ocular.experiments.worlds import SETTINGS, open_map
 
         store = TransitionStore.open(self.store)
         for part in self.without:
             check_choice("--without", part, store.parts)
         logs = store.load([part for part in store.parts if part not in self.without])
-        truth = PlanarWorld(load_map("S"))  # any map: the nominal model does not depend on it
+        any_map = SETTINGS[self.world].site.maps[0]  # the nominal model does not depend on it
+        _, truth = open_map(self.world, any_map)
         calibrator = METHODS[self.method].make(train_encoder)
         calibration = calibrator.fit(logs, truth.nominal, truth.state_cov, seed=self.seed)
         save(calibration, self.output)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 
 @dataclass(frozen=True)
 class Collect:
-    """Log one-step transitions on a planar map, on the paper's grid, into a transition store.
+    """Log one-step transitions on a map, on the paper's grid, into a transition store.
 
-    A map is a TOML file with rectangles or an image; see docs/maps.md. Collecting into a store that
+    A planar map is a TOML file with rectangles or an image, see docs/maps.md; one of the camera world is an
+    MJCF scene, see docs/camera.md. Collecting into a store that
     exists adds to it; a map that is in it already is left alone.
     """
 
     map: str
-    """Name of a packaged map (S, L, H, U) or path of a map file."""
+    """A packaged map (planar: S, L, H, U; camera: icyMain, icyMiddle, icySide), or the path of one."""
     store: Path
     """Directory of the transition store."""
+    world: Literal["planar", "camera"] = "planar"
+    """Where the map is."""
     positions: int = 16
     """Grid positions along each axis."""
-    velocities: int = 8
-    """Grid velocities along each axis."""
+    velocities: int | None = None
+    """Grid velocities along each axis; the paper's unless told: 8 (planar) or 10 (camera)."""
     actions: int = 4
     """Grid actions along each axis."""
     seed: int = 0
@@ -30,14 +34,15 @@ class Collect:
     def run(self) -> None:
         """Collect and say what there is."""
         from ocular.data import TransitionStore
+        from ocular.experiments.worlds import SETTINGS, open_map
         from ocular.progress import progress
         from ocular.seeds import stream
         from ocular.worlds.collect import GridSpec, collect_transitions
-        from ocular.worlds.map_file import PLANAR_LABELS, load_map
-        from ocular.worlds.planar import PlanarWorld
+        from ocular.worlds.map_file import PLANAR_LABELS
 
-        world = PlanarWorld(load_map(self.map))
-        grid = GridSpec(self.positions, self.velocities, self.actions)
+        _, world = open_map(self.world, self.map)
+        velocities = SETTINGS[self.world]().grid.velocities if self.velocities is None else self.velocities
+        grid = GridSpec(self.positions, velocities, self.actions)
         if self.store.exists():
             store = TransitionStore.open(self.store)
         else:
@@ -47,7 +52,7 @@ class Collect:
             print(f"{name} is in {self.store} already; nothing was collected")
         else:
             with progress(f"collecting {name}", 1) as advance:
-                rng = stream(self.seed, "planar", name, "transitions")
+                rng = stream(self.seed, self.world, name, "transitions")
                 store.append(name, collect_transitions(world, grid, rng))
                 advance("done")
         for part, summary in store.summary().items():

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ocular.errors import InputError
 
 if TYPE_CHECKING:
+    from ocular.evaluation.episodes import Watcher
     from ocular.report.film import Film
     from ocular.worlds.planar import PlanarWorld
 
 
 @dataclass(frozen=True)
 class Drive:
-    """Drive a planar map through its subgoals, trusting the model as far as a calibration says."""
+    """Drive a map through its subgoals, trusting the model as far as a calibration says."""
 
     map: str
-    """Name of a packaged map (S, L, H, U) or path of a map file with start and subgoals."""
+    """A packaged map (planar: S, L, H, U; camera: icyMain, icyMiddle, icySide), or the path of a map file or
+    of an MJCF scene with start and subgoals."""
     calibration: tuple[Path, ...]
-    """Files that `ocular calibrate` wrote; each drives with the same noise."""
+    """Files that `ocular calibrate` wrote, in the same world; each drives with the same noise."""
+    world: Literal["planar", "camera"] = "planar"
+    """Where the map is."""
+    save: Path | None = None
+    """Camera: a folder for what the robot saw at every step (RGB, depth, semantics, footprint, map)."""
     episodes: int = 1
     """How many drives; each has its own noise."""
     seed: int = 0
@@ -43,11 +49,9 @@ class Drive:
         from ocular.calibrators import load
         from ocular.experiments.filming import filmed
         from ocular.experiments.planar_planning import drive, route_of, summary
-        from ocular.planning.mppi import PlannerSettings
+        from ocular.experiments.worlds import open_map
         from ocular.progress import progress
         from ocular.report.recording import rerun_or_error
-        from ocular.worlds.map_file import load_map
-        from ocular.worlds.planar import PlanarWorld
 
         if not self.calibration or self.episodes < 1:
             raise InputError(
@@ -56,17 +60,20 @@ class Drive:
             )
         if self.record:
             rerun_or_error()  # before the drive, not after
-        truth, planner = PlanarWorld(load_map(self.map)), PlannerSettings()
-        total = len(route_of(truth.map, 0.3).subgoals)
+        site, truth = open_map(self.world, self.map)
+        total = len(route_of(truth.map, site.reach).subgoals)
         calibrations = {path: load(path) for path in self.calibration}
         films = []
         with progress(f"driving {truth.map.name}", self.episodes * len(calibrations)) as advance:
             for seed in range(self.seed, self.seed + self.episodes):
                 for path, calibration in calibrations.items():
                     how: dict[str, Any] = {
-                        "planner": planner,
+                        "planner": site.planner,
+                        "reach": site.reach,
                         "most_steps": self.most_steps,
                         "threads": self.threads,
+                        "watch": self._watcher(truth, path.stem, seed),
+                        "site": site,
                     }
                     if seed == self.seed and (self.video or self.record):
                         films.append(film := filmed(truth, calibration, seed, **how))
@@ -99,3 +106,17 @@ class Drive:
         if not self.json:
             for path in filter(None, (self.video, self.record)):
                 print(f"wrote {path}")
+
+    def _watcher(self, truth: PlanarWorld, who: str, seed: int) -> Watcher | None:
+        if self.save is None:
+            return None
+        from ocular.evaluation.sightings import Sightings
+        from ocular.worlds.junction import JunctionWorld
+
+        if not isinstance(truth, JunctionWorld):
+            raise InputError(
+                f"--save is {self.save} in the world {self.world!r}; allowed is a folder in the world "
+                "'camera', where robots have cameras"
+            )
+        many = len(self.calibration) > 1
+        return Sightings(self.save / (f"{who}-seed-{seed}" if many else f"seed-{seed}"), truth)

@@ -15,14 +15,16 @@ from ocular.errors import InputError
 class Reproduce:
     """Reproduce the paper's tables. Stop it at any moment and run it again: it goes on."""
 
-    world: Annotated[Literal["planar"], tyro.conf.Positional]
+    world: Annotated[Literal["planar", "camera"], tyro.conf.Positional]
     """Which of the paper's worlds."""
     only: Literal["coverage", "planning"] | None = None
-    """One part: coverage is Tables 1 and 4, planning Tables 2 and 5. Both unless told."""
+    """One part: coverage is Tables 1 and 4 (planar) or 3 and 6 (camera), planning 2 and 5 or 7. Both unless
+    told."""
     variant: Literal["main", "other_frame"] = "main"
     """Coverage: the paper's six methods, or OCULAR in the world frame and its ablation in the body's."""
-    map: tuple[str, ...] = ("S", "L", "H", "U")
-    """Maps to test on; each method still calibrates on the maps that it may see."""
+    map: tuple[str, ...] = ()
+    """Maps to test on, all of the world unless told; each method still calibrates on the maps that it may
+    see."""
     method: tuple[str, ...] = ()
     """Planning: methods to drive with; all six unless told."""
     quick: bool = False
@@ -40,45 +42,52 @@ class Reproduce:
         """Make the rows, then print the tables."""
         from ocular.calibrators import METHODS
         from ocular.errors import check_choice
-        from ocular.experiments.planar import MAPS
+        from ocular.experiments.worlds import SETTINGS
 
-        for name in self.map:
-            check_choice("--map", name, MAPS)
+        maps = self.map or SETTINGS[self.world].site.maps
+        for name in maps:
+            check_choice("--map", name, SETTINGS[self.world].site.maps)
         for name in self.method:
             check_choice("--method", name, METHODS)
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}; allowed is at least 1")
         output = self.output or Path("out/quick" if self.quick else "results")
         if self.only in ("coverage", None):
-            self._coverage(output)
+            self._coverage(maps, output)
         if self.only in ("planning", None):
-            self._planning(output)
+            self._planning(maps, output)
 
-    def _coverage(self, output: Path) -> None:
+    def _coverage(self, maps: tuple[str, ...], output: Path) -> None:
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
+        from ocular.experiments.worlds import SETTINGS
         from ocular.report import METRICS, coverage_table, print_table
 
+        kind = SETTINGS[self.world]
+        make = CoverageSettings.quick if self.quick else CoverageSettings.full
         for seed in self.seed:
-            settings = CoverageSettings.quick(seed) if self.quick else CoverageSettings.full(seed)
-            made = reproduce_coverage(settings, self.variant, self.map, output, self.work, self.workers)
-        rows = [row for row in read_rows(made[0]) if row["map"] in self.map]
+            settings = make(seed, kind)
+            made = reproduce_coverage(settings, self.variant, maps, output, self.work, self.workers)
+        rows = [row for row in read_rows(made[0]) if row["map"] in maps]
         for metric in METRICS:
             print_table(coverage_table(rows, self.world, metric.key))
         print("wrote " + ", ".join(map(str, made)))
 
-    def _planning(self, output: Path) -> None:
+    def _planning(self, maps: tuple[str, ...], output: Path) -> None:
         from ocular.calibrators import METHODS
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.planar_coverage import CoverageSettings
         from ocular.experiments.planar_planning import PlanningSettings, reproduce_planning
+        from ocular.experiments.worlds import SETTINGS
         from ocular.report import planning_tables, print_table
 
-        settings = PlanningSettings(CoverageSettings.full(self.seed[0]).planar)
+        kind = SETTINGS[self.world]
+        settings = PlanningSettings.of(CoverageSettings.full(self.seed[0], kind).calibration)
         if self.quick:
-            settings = PlanningSettings(CoverageSettings.quick(self.seed[0]).planar, episodes=3)
+            calibration = CoverageSettings.quick(self.seed[0], kind).calibration
+            settings = PlanningSettings.of(calibration, episodes=3)
         methods = self.method or tuple(METHODS)
-        made = reproduce_planning(settings, self.map, methods, output, self.work, self.workers)
+        made = reproduce_planning(settings, maps, methods, output, self.work, self.workers)
         for table in planning_tables(read_rows(made[0]), self.world):
             print_table(table)
         print("wrote " + ", ".join(map(str, made)))

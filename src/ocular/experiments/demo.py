@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ocular.experiments.filming import filmed
-from ocular.experiments.planar import Workshop, world
 from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
 from ocular.experiments.planar_planning import PlanningSettings, reproduce_planning
+from ocular.experiments.workshop import Workshop
 from ocular.progress import progress
 from ocular.report.film import Film
 from ocular.report.video import count_frames, write_video
@@ -31,10 +31,10 @@ def make_rows(map_name: str, output: Path, work: Path, workers: int) -> Demo:
     """Coverage of all methods on one map, and a drive with OCULAR and one without calibration."""
     settings = CoverageSettings.quick(seed=0)
     coverage, *_ = reproduce_coverage(settings, "main", (map_name,), output, work, workers)
-    planning = PlanningSettings(settings.planar, episodes=1)
+    planning = PlanningSettings(settings.calibration, episodes=1)
     rows, *_ = reproduce_planning(planning, (map_name,), METHODS, output, work, workers)
-    workshop, truth = Workshop.under(work, settings.planar), world(map_name, settings.planar)
-    seed = integer(settings.planar.seed, "planar", map_name, "episode", EPISODE)
+    workshop, truth = Workshop.under(work, settings.calibration), settings.calibration.world(map_name)
+    seed = integer(settings.calibration.seed, "planar", map_name, "episode", EPISODE)
     films = []
     with progress("filming", len(METHODS)) as advance:
         for method in METHODS:
@@ -46,6 +46,6 @@ def make_rows(map_name: str, output: Path, work: Path, workers: int) -> Demo:
 
 def make_video(path: Path, map_name: str, films: list[Film]) -> None:
     """The two drives side by side."""
-    truth = world(map_name, CoverageSettings.quick(seed=0).planar)
+    truth = CoverageSettings.quick(seed=0).calibration.world(map_name)
     with progress("drawing the video", count_frames(films)) as advance:
         write_video(path, films, truth.map.grid, truth.dt, advance)

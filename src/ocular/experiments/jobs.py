@@ -8,7 +8,7 @@ from typing import Any
 
 import joblib
 
-from ocular.experiments.planar import Workshop, data_for
+from ocular.experiments.workshop import Workshop
 from ocular.progress import progress
 
 TRAINED = ("ocular", "ocular_same_map")  # the slow ones: they train an encoder
@@ -27,6 +27,7 @@ def prepare(workshop: Workshop, maps: Sequence[str], methods: Sequence[str], wor
     """Log the maps, then fit what is missing, the slow fits first."""
     fits = [(map_name, method) for method in methods for map_name in maps]
     fits.sort(key=lambda fit: fit[1] not in TRAINED)
+    data_for = workshop.settings.data_for
     needed = sorted({name for map_name, method in fits for name in (map_name, *data_for(map_name, method))})
     with progress("logging transitions", len(needed)) as advance:
         for map_name in needed:

@@ -1,137 +1,32 @@
-"""What the planar experiments share: settings, logged transitions, one calibration a method and map."""
+"""The planar world of the paper's section 5.1, as the experiments see it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-from ocular.calibrators import METHODS, Calibration, EncoderSource, LocalCalibrator, load, save
-from ocular.data import TransitionStore
-from ocular.encoding import ConvEncoder, TrainingSettings
-from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION
-from ocular.records import FootprintGeometry, Footprints, Transitions
-from ocular.sealed import read_sealed
-from ocular.seeds import stream
-from ocular.worlds.collect import CALIBRATION_GRID, GridSpec, collect_transitions
-from ocular.worlds.map_file import PLANAR_LABELS, load_map
+from ocular.experiments.workshop import CalibrationSettings, Site
+from ocular.planning.belief import BeliefMap
+from ocular.records import FootprintGeometry
+from ocular.worlds.map_file import load_map
 from ocular.worlds.planar import PlanarWorld
 
 MAPS = ("S", "L", "H", "U")
-OTHER_FRAME = {"body": "world", "world": "body"}
+
+
+def _open(map_name: str, slip: float) -> PlanarWorld:
+    return PlanarWorld(load_map(map_name), slip=slip)
+
+
+def _belief(truth: PlanarWorld) -> BeliefMap:
+    return BeliefMap(truth.map.grid.names)
+
+
+PLANAR = Site("planar", MAPS, _open, FootprintGeometry(), _belief)
 
 
 @dataclass(frozen=True, slots=True)
-class PlanarSettings:
+class PlanarSettings(CalibrationSettings):
     """Everything that the planar calibrations depend on; the defaults are the paper's."""
 
-    alpha: float = 0.1
-    slip: float = 1.3
-    grid: GridSpec = CALIBRATION_GRID
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    other_frame: bool = False  # OCULAR in the paper's world frame, its blind ablation in the body frame
-    seed: int = 0  # of everything: logs, split, encoder, tree
-
-    def config(self) -> dict[str, Any]:
-        """The settings as plain values, for provenance."""
-        return asdict(self)
-
-    def fingerprint(self) -> str:
-        """A name for these settings, less the frame and alpha, which change no data and no encoder."""
-        text = json.dumps({**self.config(), "other_frame": None, "alpha": None}, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:10]
-
-
-def world(map_name: str, settings: PlanarSettings) -> PlanarWorld:
-    """The true world on one map."""
-    return PlanarWorld(load_map(map_name), slip=settings.slip)
-
-
-@dataclass(frozen=True, slots=True)
-class Workshop:
-    """A folder of intermediate results for one choice of settings; whatever is there is not made again."""
-
-    folder: Path
-    settings: PlanarSettings
-
-    @classmethod
-    def under(cls, parent: Path, settings: PlanarSettings) -> Workshop:
-        """The folder that belongs to these settings, made when needed."""
-        folder = parent / f"planar-{settings.fingerprint()}"
-        for name in ("encoders", "calibrations"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
-        return cls(folder, settings)
-
-    def collect(self, map_name: str) -> None:
-        """Log this map's calibration grid, unless it is in the store already."""
-        path = self.folder / "transitions"
-        if path.exists():
-            store = TransitionStore.open(path)
-        else:
-            store = TransitionStore.create(path, PLANAR_LABELS, FootprintGeometry(), 4, 2)
-        if map_name not in store.parts:
-            rng = stream(self.settings.seed, "planar", map_name, "transitions")
-            store.append(
-                map_name, collect_transitions(world(map_name, self.settings), self.settings.grid, rng)
-            )
-
-    def transitions(self, map_names: tuple[str, ...]) -> Transitions:
-        """The logged transitions of these maps."""
-        return TransitionStore.open(self.folder / "transitions").load(map_names)
-
-    def calibration(self, map_name: str, method: str) -> Calibration:
-        """The calibration that `method` uses on this map, fitted now if it is not there yet."""
-        frame = "-other-frame" if self.settings.other_frame else ""
-        path = self.folder / "calibrations" / f"{map_name}-{method}{frame}.ocular"
-        if not path.exists():
-            save(self._fit(map_name, method), path)
-        return load(path)
-
-    def _fit(self, map_name: str, method: str) -> Calibration:
-        calibrator = METHODS[method].make(self._encoder_source(map_name, method))
-        if isinstance(calibrator, LocalCalibrator) and self.settings.other_frame:
-            calibrator = replace(calibrator, features=OTHER_FRAME[calibrator.features])
-        truth = world(map_name, self.settings)
-        fitted = calibrator.fit(
-            self.transitions(data_for(map_name, method)),
-            truth.nominal,
-            truth.state_cov,
-            seed=self.settings.seed,
-        )
-        return replace(fitted, method=method)
-
-    def training(self, map_name: str, method: str) -> dict[str, Any] | None:
-        """How this method's encoder came out, judged on footprints held out; nothing where it has none."""
-        path = self._checkpoint(map_name, method)
-        if not path.exists():
-            return None
-        state = read_sealed(path, kind=CHECKPOINT_KIND, version=CHECKPOINT_VERSION).manifest
-        return {
-            "epochs": state["epoch"],
-            "best_epoch": state["best_epoch"],
-            "held_out_loss": state["best_score"]["loss"],
-            "held_out_accuracy": state["best_score"]["accuracy"],
-            "seconds": state["seconds"],
-        }
-
-    def _checkpoint(self, map_name: str, method: str) -> Path:
-        return self.folder / "encoders" / f"{map_name}-{method}.sealed"
-
-    def _encoder_source(self, map_name: str, method: str) -> EncoderSource:
-        checkpoint = self._checkpoint(map_name, method)
-
-        def source(footprints: Footprints, seed: int) -> ConvEncoder:
-            from ocular.encoding.training import train  # loads torch, which most processes never need
-
-            return train(footprints, self.settings.training, seed, checkpoint=checkpoint)[0]
-
-        return source
-
-
-def data_for(map_name: str, method: str) -> tuple[str, ...]:
-    """The maps whose logs a method may see before it is tested on `map_name`."""
-    if METHODS[method].needs_test_map:
-        return (map_name,)
-    return tuple(other for other in MAPS if other != map_name)
+    site: ClassVar[Site] = PLANAR

@@ -18,7 +18,8 @@ from ocular.evaluation.coverage import CaseResults, evaluate_coverage, summarise
 from ocular.evaluation.recordings import cases_path, write_cases
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import own_peak_bytes, prepare, run
-from ocular.experiments.planar import PlanarSettings, Workshop, world
+from ocular.experiments.planar import PlanarSettings
+from ocular.experiments.workshop import CalibrationSettings, Workshop
 from ocular.records import Inputs
 from ocular.seeds import stream
 from ocular.worlds.collect import TEST_GRID, GridSpec, held_out_cases
@@ -45,20 +46,20 @@ _DATASET_COLUMNS = ("world", "map", "transitions", "footprints", "test_cases", "
 class CoverageSettings:
     """The paper's protocol."""
 
-    planar: PlanarSettings = field(default_factory=PlanarSettings)
+    calibration: CalibrationSettings = field(default_factory=PlanarSettings)
     test_grid: GridSpec = TEST_GRID
     particles: int = 10_000
 
     @classmethod
-    def full(cls, seed: int) -> CoverageSettings:
+    def full(cls, seed: int, kind: type[CalibrationSettings] = PlanarSettings) -> CoverageSettings:
         """The paper's own numbers."""
-        return cls(PlanarSettings(seed=seed))
+        return cls(kind(seed=seed), kind.site.test_grid)
 
     @classmethod
-    def quick(cls, seed: int) -> CoverageSettings:
+    def quick(cls, seed: int, kind: type[CalibrationSettings] = PlanarSettings) -> CoverageSettings:
         """Minutes instead of half an hour: fewer particles and a shorter training, on the same grids."""
         training = replace(TrainingSettings(), epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
-        return cls(PlanarSettings(training=training, seed=seed), particles=1_000)
+        return cls(kind(training=training, seed=seed), kind.site.test_grid, particles=1_000)
 
 
 QUICK_EPOCHS, QUICK_FOOTPRINTS = 4, 1_500
@@ -89,42 +90,43 @@ def reproduce_coverage(
     check_choice("variant", variant, VARIANTS)
     started = time.monotonic()
     changes, methods = VARIANTS[variant]
-    varied = replace(settings, planar=replace(settings.planar, **changes))
+    varied = replace(settings, calibration=replace(settings.calibration, **changes))
+    site, seed = settings.calibration.site.name, settings.calibration.seed
+    folder = output / site
     name = "coverage" if variant == "main" else f"coverage_{variant}"
-    rows = RowFile(output / "planar" / f"{name}.csv", ("world", "map", "method", "region", "seed"), _COLUMNS)
-    datasets = RowFile(output / "planar" / "datasets.csv", ("world", "map", "seed"), _DATASET_COLUMNS)
-    provenance = Provenance(output / "planar" / f"{name}.provenance.json", _config(varied))
+    rows = RowFile(folder / f"{name}.csv", ("world", "map", "method", "region", "seed"), _COLUMNS)
+    datasets = RowFile(folder / "datasets.csv", ("world", "map", "seed"), _DATASET_COLUMNS)
+    provenance = Provenance(folder / f"{name}.provenance.json", _config(varied))
     provenance.check()
-    missing = [m for m in maps if not _row_keys(m, methods, settings.planar.seed) <= rows.keys()]
+    missing = [m for m in maps if not _row_keys(site, m, methods, seed) <= rows.keys()]
     if missing:
-        workshop = Workshop.under(work, varied.planar)
+        workshop = Workshop.under(work, varied.calibration)
         prepare(workshop, missing, methods, workers)
         calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
         peaks: dict[int, int] = {}
         for outcome in run(calls, missing, workers, f"{name}: testing"):
             if variant == "main":
-                kept = cases_path(output / "planar", outcome.dataset["map"], settings.planar.seed)
+                kept = cases_path(folder, outcome.dataset["map"], seed)
                 write_cases(kept, outcome.cases, outcome.ood, outcome.results)
             rows.add(outcome.rows)
             datasets.add([outcome.dataset])
             peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
         provenance.add_run(
             seconds=time.monotonic() - started,
-            rows=[f"{m} seed {settings.planar.seed}" for m in missing],
+            rows=[f"{m} seed {seed}" for m in missing],
             workers=workers,
             peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
         )
-    trainings = RowFile(
-        output / "planar" / "trainings.csv", ("world", "map", "method", "seed"), _TRAINING_COLUMNS
-    )
-    trainings.add(_trainings(Workshop.under(work, varied.planar), maps, methods))
+    trainings = RowFile(folder / "trainings.csv", ("world", "map", "method", "seed"), _TRAINING_COLUMNS)
+    trainings.add(_trainings(Workshop.under(work, varied.calibration), maps, methods))
     return [rows.path, provenance.path, datasets.path, trainings.path]
 
 
 def _trainings(workshop: Workshop, maps: Sequence[str], methods: Sequence[str]) -> list[Row]:
     """How well each encoder reconstructs what it was not trained on."""
+    settings = workshop.settings
     return [
-        {"world": "planar", "map": map_name, "method": method, "seed": workshop.settings.seed, **how}
+        {"world": settings.site.name, "map": map_name, "method": method, "seed": settings.seed, **how}
         for map_name in maps
         for method in methods
         if (how := workshop.training(map_name, method)) is not None
@@ -134,20 +136,21 @@ def _trainings(workshop: Workshop, maps: Sequence[str], methods: Sequence[str]) 
 def _config(settings: CoverageSettings) -> dict[str, Any]:
     """What all rows of one file share; the seed is a column."""
     config = asdict(settings)
-    del config["planar"]["seed"]
-    return config
+    calibration = config.pop("calibration")
+    del calibration["seed"]
+    return {settings.calibration.site.name: calibration, **config}
 
 
-def _row_keys(map_name: str, methods: Sequence[str], seed: int) -> set[tuple[str, ...]]:
-    return {("planar", map_name, method, region, str(seed)) for method in methods for region in REGIONS}
+def _row_keys(site: str, map_name: str, methods: Sequence[str], seed: int) -> set[tuple[str, ...]]:
+    return {(site, map_name, method, region, str(seed)) for method in methods for region in REGIONS}
 
 
 def _evaluate(
     settings: CoverageSettings, map_name: str, methods: Sequence[str], workshop: Workshop
 ) -> Outcome:
     """All methods of one map on the same particles."""
-    truth = world(map_name, settings.planar)
-    alpha, seed = settings.planar.alpha, settings.planar.seed
+    truth = settings.calibration.world(map_name)
+    alpha, seed, site = settings.calibration.alpha, settings.calibration.seed, settings.calibration.site.name
     cases, ood = held_out_cases(truth, settings.test_grid)
     results = evaluate_coverage(
         truth,
@@ -155,9 +158,9 @@ def _evaluate(
         {method: workshop.calibration(map_name, method) for method in methods},
         alpha,
         settings.particles,
-        stream(seed, "planar", map_name, "particles"),
+        stream(seed, site, map_name, "particles"),
     )
-    where = {"world": "planar", "map": map_name, "seed": seed}
+    where = {"world": site, "map": map_name, "seed": seed}
     rows = [
         {
             **where,

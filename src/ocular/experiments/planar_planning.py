@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
@@ -18,7 +19,8 @@ from ocular.evaluation.episodes import EpisodeResult, Route, Watcher, run_episod
 from ocular.evaluation.recordings import TrajectoryFile
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import own_peak_bytes, prepare, run
-from ocular.experiments.planar import PlanarSettings, Workshop, world
+from ocular.experiments.planar import PLANAR, PlanarSettings
+from ocular.experiments.workshop import CalibrationSettings, Site, Workshop
 from ocular.planning.belief import BeliefMap
 from ocular.planning.mppi import MPPI, PlannerSettings
 from ocular.planning.scale_field import ScaleField, scale_field
@@ -37,11 +39,22 @@ _KEY = ("world", "map", "method", "episode")
 class PlanningSettings:
     """The paper's protocol, and its free choices: one set for all methods and maps."""
 
-    planar: PlanarSettings = field(default_factory=PlanarSettings)
+    calibration: CalibrationSettings = field(default_factory=PlanarSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     episodes: int = 30
     reach: float = 0.3  # [m], a subgoal this near counts as reached
     most_steps: int = 700
+
+    @classmethod
+    def of(cls, calibration: CalibrationSettings, *, episodes: int = 30) -> PlanningSettings:
+        """With the choices made for this world."""
+        site = calibration.site
+        return cls(calibration, planner=site.planner, episodes=episodes, reach=site.reach)
+
+    def config(self) -> dict[str, Any]:
+        """The settings as plain values, for provenance."""
+        config = asdict(self)
+        return {self.calibration.site.name: config.pop("calibration"), **config}
 
 
 def reproduce_planning(
@@ -54,8 +67,10 @@ def reproduce_planning(
 ) -> list[Path]:
     """Drive the episodes that have no row yet; returns the files that hold them."""
     started = time.monotonic()
-    rows = RowFile(output / "planar" / "planning.csv", _KEY, _COLUMNS)
-    provenance = Provenance(output / "planar" / "planning.provenance.json", asdict(settings))
+    site = settings.calibration.site.name
+    folder = output / site
+    rows = RowFile(folder / "planning.csv", _KEY, _COLUMNS)
+    provenance = Provenance(folder / "planning.provenance.json", settings.config())
     provenance.check()
     driven = rows.keys()
     episodes = [
@@ -63,17 +78,17 @@ def reproduce_planning(
         for episode in range(settings.episodes)
         for map_name in maps
         for method in methods
-        if ("planar", map_name, method, str(episode)) not in driven
+        if (site, map_name, method, str(episode)) not in driven
     ]
     if episodes:
-        workshop = Workshop.under(work, settings.planar)
+        workshop = Workshop.under(work, settings.calibration)
         prepare(workshop, sorted({e[0] for e in episodes}), methods, workers)
         calls = [joblib.delayed(_drive)(settings, workshop, *episode) for episode in episodes]
         names = [f"{m} {method} {episode}" for m, method, episode in episodes]
         peaks: dict[int, int] = {}
         for result, row, pid, peak in run(calls, names, workers, "driving"):
             # The trajectory first: a kill between the two leaves a drive without a row, to be driven again.
-            kept = TrajectoryFile.under(output / "planar", row["map"], row["method"])
+            kept = TrajectoryFile.under(folder, row["map"], row["method"])
             kept.add(row["episode"], result)
             rows.add([row])
             peaks[pid] = max(peak, peaks.get(pid, 0))
@@ -89,8 +104,8 @@ def reproduce_planning(
 def _drive(
     settings: PlanningSettings, workshop: Workshop, map_name: str, method: str, episode: int
 ) -> tuple[EpisodeResult, Row, int, int]:
-    truth = _world(map_name, settings.planar)
-    seed = integer(settings.planar.seed, "planar", map_name, "episode", episode)
+    truth, site = _world(map_name, settings.calibration), settings.calibration.site
+    seed = integer(settings.calibration.seed, site.name, map_name, "episode", episode)
     result = drive(
         truth,
         _calibration(workshop, map_name, method),
@@ -98,15 +113,16 @@ def _drive(
         planner=settings.planner,
         reach=settings.reach,
         most_steps=settings.most_steps,
+        site=site,
     )
-    where = {"world": "planar", "map": map_name, "method": method, "episode": episode, "seed": seed}
+    where = {"world": site.name, "map": map_name, "method": method, "episode": episode, "seed": seed}
     return result, {**where, **summary(result)}, os.getpid(), own_peak_bytes()
 
 
 # A worker drives many episodes of the same few maps and methods.
 @lru_cache(maxsize=8)
-def _world(map_name: str, settings: PlanarSettings) -> PlanarWorld:
-    return world(map_name, settings)
+def _world(map_name: str, settings: CalibrationSettings) -> PlanarWorld:
+    return settings.world(map_name)
 
 
 @lru_cache(maxsize=24)
@@ -124,17 +140,18 @@ def drive(
     most_steps: int = 700,
     threads: int = 1,
     watch: Watcher | None = None,
+    site: Site = PLANAR,
 ) -> EpisodeResult:
     """One episode with a calibrated model, from the map's start through its subgoals."""
 
     def field_on(belief: BeliefMap) -> ScaleField:
-        return scale_field(calibration, planner.alpha, belief, threads=threads)
+        return scale_field(calibration, planner.alpha, belief, threads=threads, **site.rounding)
 
     return run_episode(
         truth,
         route_of(truth.map, reach),
         MPPI(calibration.model, calibration.state_cov, planner),
-        BeliefMap(truth.map.grid.names),
+        site.belief(truth),
         field_on,
         seed,
         max_steps=most_steps,

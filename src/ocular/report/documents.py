@@ -28,21 +28,28 @@ def _planning(world: str, number: int) -> Callable[[list[Row]], Table]:
     return lambda rows: planning_tables(rows, world)[number]
 
 
-WORLDS = ("planar", "camera")
+def _tables_of(world: str) -> Mapping[str, tuple[str, Callable[[list[Row]], Table]]]:
+    """The tables that both worlds have."""
+    return {
+        **{f"{world} {m.key}": (f"{world}/coverage.csv", _coverage(world, m.key)) for m in METRICS},
+        **{
+            f"{world} {name}": (f"{world}/planning.csv", _planning(world, i))
+            for i, name in enumerate(PLANNING)
+        },
+        f"{world} datasets": (f"{world}/datasets.csv", dataset_table),
+    }
+
+
 PLANNING = ("success", "collision", "steps", "left region", "step time")
 TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     # name in the mark: (file of rows, how to make the table)
-    **{f"{w} {m.key}": (f"{w}/coverage.csv", _coverage(w, m.key)) for w in WORLDS for m in METRICS},
+    **_tables_of("planar"),
+    **_tables_of("camera"),
     **{
         f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage("planar", m.key))
         for m in METRICS
     },
-    **{
-        f"{w} {name}": (f"{w}/planning.csv", _planning(w, i))
-        for w in WORLDS
-        for i, name in enumerate(PLANNING)
-    },
-    "planar datasets": ("planar/datasets.csv", dataset_table),
+    **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
     "benchmarks": ("benchmarks.csv", benchmark_table),
 }
 

@@ -142,14 +142,19 @@ def _step_time(episodes: list[Mapping[str, Any]]) -> str:
 
 
 def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """How many transitions each map has, the paper's in brackets."""
-    paper = published("planar", "datasets")
+    """How many transitions and test cases each map has, the paper's in brackets where it tells."""
+
+    def beside_paper(row: Mapping[str, Any], column: str) -> str:
+        paper = published(row["world"], "datasets")
+        theirs = f" ({paper[column][paper['maps'].index(row['map'])]:,})" if column in paper else ""
+        return f"{int(row[column]):,}{theirs}"
+
     body = [
         (
             f"{row['map']}, seed {row['seed']}",
-            f"{int(row['transitions']):,} ({paper['transitions'][paper['maps'].index(row['map'])]:,})",
+            beside_paper(row, "transitions"),
             f"{int(row['footprints']):,}",
-            f"{int(row['test_cases']):,} ({paper['test_cases'][paper['maps'].index(row['map'])]:,})",
+            beside_paper(row, "test_cases"),
         )
         for row in rows
     ]

@@ -30,6 +30,26 @@ class GridSpec:
         if not (0 < self.max_speed < np.inf and 0 < self.max_action < np.inf):
             raise InputError(f"{self}; allowed are positive, finite max_speed and max_action")
 
+    def position_axes(self, size: tuple[float, float]) -> tuple[Floats, Floats]:
+        """Values of x and of y on a map of this size [m]."""
+        return np.linspace(0.0, size[0], self.positions), np.linspace(0.0, size[1], self.positions)
+
+
+@dataclass(frozen=True, slots=True)
+class InnerGridSpec(GridSpec):
+    """The same, with positions that stay away from the map's edges."""
+
+    inset: float = 0.0  # [m]
+
+    def position_axes(self, size: tuple[float, float]) -> tuple[Floats, Floats]:
+        """Values of x and of y on a map of this size [m]."""
+        if not 0 <= 2 * self.inset < min(size):
+            raise InputError(
+                f"inset is {self.inset} m on a map of {size} m; allowed is 0 to less than half of it"
+            )
+        x, y = (np.linspace(self.inset, length - self.inset, self.positions) for length in size)
+        return x, y
+
 
 CALIBRATION_GRID = GridSpec()
 TEST_GRID = GridSpec(positions=8, velocities=4, actions=4)
@@ -37,10 +57,8 @@ TEST_GRID = GridSpec(positions=8, velocities=4, actions=4)
 
 def grid_cases(world: PlanarWorld, spec: GridSpec) -> tuple[Floats, Floats]:
     """States (n, 4) and actions (n, 2) of every combination, the last axis of the actions the fastest."""
-    width, height = world.map.size
     axes = (
-        np.linspace(0.0, width, spec.positions),
-        np.linspace(0.0, height, spec.positions),
+        *spec.position_axes(world.map.size),
         *(_symmetric(spec.max_speed, spec.velocities),) * 2,
         *(_symmetric(spec.max_action, spec.actions),) * 2,
     )
@@ -84,6 +102,8 @@ def _cases_that_start_free(world: PlanarWorld, spec: GridSpec, threads: int) -> 
     free = world.is_free(states[:, :2])
     states, actions = states[free], actions[free]
     headings = heading(states, last=np.zeros(len(states)))
+    known = world.knows_view(states[:, :2], headings)
+    states, actions, headings = states[known], actions[known], headings[known]
     poses, index = _distinct(np.column_stack([states[:, :2], headings]))
     return Inputs(
         states=states,

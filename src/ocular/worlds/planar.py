@@ -97,6 +97,10 @@ class PlanarWorld:
         on_the_way = start[..., None, :] + fractions * (end - start)[..., None, :]
         return np.asarray(self.is_free(on_the_way).all(axis=-1))
 
+    def knows_view(self, positions: Floats, headings: Floats) -> Flags:  # noqa: ARG002
+        """Whether a case that looks this way counts: all do, as beyond the map's edge is obstacle."""
+        return np.ones(len(positions), np.bool_)
+
     def observe(self, positions: Floats, headings: Floats, *, threads: int = 1) -> Labels:
         """Footprints (n, angles, ranges) seen from positions (n, 2) [m] and headings (n,) [rad]."""
         return scan(self.map.grid, self.geometry, positions, headings, threads=threads)
