@@ -55,7 +55,7 @@ class RowFile:
         return {self._key(row) for row in self.read()}
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Merge rows in and rewrite the file, sorted, in one atomic step."""
+        """Merge rows in and rewrite the file, sorted, in one atomic step; untouched if nothing is new."""
         merged = {self._key(row): row for row in self.read()}
         for row in rows:
             if set(row) != set(self.columns):
@@ -66,8 +66,10 @@ class RowFile:
         writer = csv.DictWriter(buffer, self.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(merged[key] for key in sorted(merged, key=_natural))
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        atomic_write_bytes(self.path, buffer.getvalue().encode())
+        content = buffer.getvalue().encode()
+        if not self.path.exists() or self.path.read_bytes() != content:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            atomic_write_bytes(self.path, content)
 
     def _key(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(row[name]) for name in self.key)

@@ -15,7 +15,7 @@ from ocular.report.figures.cases import LEVELS, shares
 from ocular.report.figures.leaves import counts
 from ocular.report.results import Results
 
-UNITS = ("[m]", "[m/s]", "[%]", "[ms]", "oracle = 1", "factor on the covariance", "method")
+UNITS = ("[m]", "[s]", "[m/s]", "[%]", "[ms]", "oracle = 1", "factor on the covariance", "method")
 
 
 @pytest.fixture(scope="module")
