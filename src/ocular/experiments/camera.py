@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from ocular.planning.belief import BeliefMap
 from ocular.planning.cost import CAMERA_WEIGHTS
 from ocular.planning.mppi import PlannerSettings
 from ocular.worlds.collect import GridSpec, InnerGridSpec
-from ocular.worlds.junction import GEOMETRY, ROADS, JunctionWorld, open_junction
+from ocular.worlds.junction import GEOMETRY, ROADS, CameraNoise, JunctionWorld, open_junction
 from ocular.worlds.planar import PlanarWorld
 
 MAPS = tuple(ROADS)
@@ -53,3 +53,11 @@ class CameraSettings(CalibrationSettings):
 
     site: ClassVar[Site] = CAMERA
     grid: GridSpec = CALIBRATION_GRID
+    camera_noise: float = 0.0  # relative error of each depth, and share of pixels of a wrong class
+
+    def world(self, map_name: str) -> JunctionWorld:
+        """The true world on one map, seen through this camera."""
+        clean = _open(map_name, self.slip)
+        if not self.camera_noise:
+            return clean
+        return replace(clean, camera_noise=CameraNoise(self.camera_noise, self.camera_noise, self.seed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import joblib
 
 from ocular.calibrators import METHODS
 from ocular.encoding import TrainingSettings
-from ocular.errors import check_choice
+from ocular.errors import InputError, check_choice
 from ocular.evaluation.coverage import CaseResults, evaluate_coverage, summarise
 from ocular.evaluation.recordings import cases_path, write_cases
 from ocular.evaluation.rows import Provenance, Row, RowFile
@@ -29,6 +29,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     # name: (changed settings, methods)
     "main": ({}, tuple(METHODS)),
     "other_frame": ({"other_frame": True}, ("ocular", "ocular_same_map", "ocular_no_encode")),
+    "noisy": ({"camera_noise": 0.05}, ("ocular", "ocular_same_map")),
 }
 REGIONS = {"ID": False, "OOD": True}
 _COLUMNS = (
@@ -90,6 +91,12 @@ def reproduce_coverage(
     check_choice("variant", variant, VARIANTS)
     started = time.monotonic()
     changes, methods = VARIANTS[variant]
+    unknown = sorted(changes.keys() - {setting.name for setting in fields(settings.calibration)})
+    if unknown:
+        raise InputError(
+            f"the variant {variant!r} changes {', '.join(unknown)}; allowed is a world that has it, "
+            f"not {settings.calibration.site.name}"
+        )
     varied = replace(settings, calibration=replace(settings.calibration, **changes))
     site, seed = settings.calibration.site.name, settings.calibration.seed
     folder = output / site
@@ -108,8 +115,8 @@ def reproduce_coverage(
             if variant == "main":
                 kept = cases_path(folder, outcome.dataset["map"], seed)
                 write_cases(kept, outcome.cases, outcome.ood, outcome.results)
+                datasets.add([outcome.dataset])
             rows.add(outcome.rows)
-            datasets.add([outcome.dataset])
             peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
         provenance.add_run(
             seconds=time.monotonic() - started,
@@ -117,6 +124,8 @@ def reproduce_coverage(
             workers=workers,
             peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
         )
+    if variant != "main":
+        return [rows.path, provenance.path]
     trainings = RowFile(folder / "trainings.csv", ("world", "map", "method", "seed"), _TRAINING_COLUMNS)
     trainings.add(_trainings(Workshop.under(work, varied.calibration), maps, methods))
     return [rows.path, provenance.path, datasets.path, trainings.path]

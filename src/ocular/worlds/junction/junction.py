@@ -12,6 +12,7 @@ import numpy as np
 from ocular.errors import InputError, check_finite, check_shape
 from ocular.footprint import Camera, ClassTable, Intrinsics, LabelGrid, Projector
 from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels
+from ocular.worlds.junction.noise import CameraNoise, NoisyCamera
 from ocular.worlds.junction.raycast import SKY, Images, RayCamera, SceneModel
 from ocular.worlds.junction.roads import ROADS, road
 from ocular.worlds.junction.scene import to_mjcf
@@ -65,6 +66,7 @@ class JunctionWorld(PlanarWorld):
     scene: SceneModel = field(kw_only=True)
     camera: Camera = CAMERA
     table: ClassTable = CLASSES
+    camera_noise: CameraNoise | None = None
 
     def observe(self, positions: Floats, headings: Floats, *, threads: int = 1) -> Labels:  # noqa: ARG002
         """Footprints (n, angles, ranges) seen from positions (n, 2) [m] and headings (n,) [rad]."""
@@ -86,7 +88,8 @@ class JunctionWorld(PlanarWorld):
     @cached_property
     def eye(self) -> RayCamera:
         """The camera."""
-        return RayCamera(self.scene, self.camera, self.geometry.max_range)
+        camera = RayCamera(self.scene, self.camera, self.geometry.max_range)
+        return camera if self.camera_noise is None else NoisyCamera(camera, self.camera_noise)
 
     @cached_property
     def projector(self) -> Projector:
