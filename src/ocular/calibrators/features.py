@@ -21,7 +21,7 @@ class FeatureMap:
     name: str
     columns: tuple[str, ...]
     _function: Callable[[Inputs], Floats]
-    leveled: int | None = None  # the column whose thresholds are raised between logged values
+    leveled: int | None = None  # the column along which thresholds are interpolated between logged values
 
     def __call__(self, inputs: Inputs) -> Floats:
         """One row of features (n, len(columns)) an input."""

@@ -20,9 +20,10 @@ class Reproduce:
     only: Literal["coverage", "planning"] | None = None
     """One part: coverage is Tables 1 and 4 (planar) or 3 and 6 (camera), planning 2 and 5 or 7. Both unless
     told."""
-    variant: Literal["main", "other_frame", "noisy"] = "main"
-    """Coverage: the paper's six methods; or OCULAR in the world frame and its ablation in the body's; or, in
-    the camera world, OCULAR with 5 % of noise in depth and labels, at calibration and test."""
+    variant: Literal["main", "other_frame", "noisy", "stepped"] = "main"
+    """main: the paper's six methods. Of coverage, other_frame: OCULAR in the world frame and its ablation in
+    the body's; noisy (camera): 5 % of noise in depth and labels, at calibration and test. Of planning, stepped:
+    OCULAR without interpolation between logged speeds."""
     map: tuple[str, ...] = ()
     """Maps to test on, all of the world unless told; each method still calibrates on the maps that it may
     see."""
@@ -53,10 +54,12 @@ class Reproduce:
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}; allowed is at least 1")
         output = self.output or Path("out/quick" if self.quick else "results")
-        if self.only in ("coverage", None):
-            self._coverage(maps, output)
-        if self.only in ("planning", None):
-            self._planning(maps, output)
+        parts = {"coverage": self._coverage, "planning": self._planning}
+        for part in parts if self.only is None else (self.only,):
+            if self.variant in _variants(part):
+                parts[part](maps, output)
+            elif self.only:
+                check_choice(f"--variant of {part}", self.variant, _variants(part))
 
     def _coverage(self, maps: tuple[str, ...], output: Path) -> None:
         from ocular.evaluation.rows import read_rows
@@ -87,8 +90,16 @@ class Reproduce:
         if self.quick:
             calibration = CoverageSettings.quick(self.seed[0], kind).calibration
             settings = PlanningSettings.of(calibration, episodes=3)
-        methods = self.method or tuple(METHODS)
-        made = reproduce_planning(settings, maps, methods, output, self.work, self.workers)
+        methods = self.method or (tuple(METHODS) if self.variant == "main" else ("ocular",))
+        made = reproduce_planning(
+            settings, maps, methods, output, self.work, self.workers, variant=self.variant
+        )
         for table in planning_tables(read_rows(made[0]), self.world):
             print_table(table)
         print("wrote " + ", ".join(map(str, made)))
+
+
+def _variants(part: str) -> tuple[str, ...]:
+    from ocular.experiments import planar_coverage, planar_planning
+
+    return tuple({"coverage": planar_coverage, "planning": planar_planning}[part].VARIANTS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 
 from ocular.calibrators import Calibration
-from ocular.errors import InputError
+from ocular.errors import InputError, check_choice
 from ocular.evaluation.episodes import EpisodeResult, Route, Watcher, run_episode
 from ocular.evaluation.recordings import TrajectoryFile
 from ocular.evaluation.rows import Provenance, Row, RowFile
@@ -33,6 +33,13 @@ _COLUMNS = (
     *("step_ms_p50", "step_ms_p99", "id_steps", "id_left_region", "ood_steps", "ood_left_region"),
 )
 _KEY = ("world", "map", "method", "episode")
+VARIANTS: dict[str, Callable[[Calibration], Calibration]] = {
+    # name: what becomes of the calibrations that are driven with
+    "main": lambda calibration: calibration,
+    "stepped": lambda calibration: replace(
+        calibration, levels=None
+    ),  # no interpolation between logged speeds
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +71,17 @@ def reproduce_planning(
     output: Path,
     work: Path,
     workers: int,
+    *,
+    variant: str = "main",
 ) -> list[Path]:
     """Drive the episodes that have no row yet; returns the files that hold them."""
+    check_choice("variant", variant, VARIANTS)
     started = time.monotonic()
     site = settings.calibration.site.name
     folder = output / site
-    rows = RowFile(folder / "planning.csv", _KEY, _COLUMNS)
-    provenance = Provenance(folder / "planning.provenance.json", settings.config())
+    name = "planning" if variant == "main" else f"planning_{variant}"
+    rows = RowFile(folder / f"{name}.csv", _KEY, _COLUMNS)
+    provenance = Provenance(folder / f"{name}.provenance.json", settings.config())
     provenance.check()
     driven = rows.keys()
     episodes = [
@@ -83,13 +94,13 @@ def reproduce_planning(
     if episodes:
         workshop = Workshop.under(work, settings.calibration)
         prepare(workshop, sorted({e[0] for e in episodes}), methods, workers)
-        calls = [joblib.delayed(_drive)(settings, workshop, *episode) for episode in episodes]
+        calls = [joblib.delayed(_drive)(settings, workshop, variant, *episode) for episode in episodes]
         names = [f"{m} {method} {episode}" for m, method, episode in episodes]
         peaks: dict[int, int] = {}
         for result, row, pid, peak in run(calls, names, workers, "driving"):
             # The trajectory first: a kill between the two leaves a drive without a row, to be driven again.
-            kept = TrajectoryFile.under(folder, row["map"], row["method"])
-            kept.add(row["episode"], result)
+            if variant == "main":
+                TrajectoryFile.under(folder, row["map"], row["method"]).add(row["episode"], result)
             rows.add([row])
             peaks[pid] = max(peak, peaks.get(pid, 0))
         provenance.add_run(
@@ -102,13 +113,13 @@ def reproduce_planning(
 
 
 def _drive(
-    settings: PlanningSettings, workshop: Workshop, map_name: str, method: str, episode: int
+    settings: PlanningSettings, workshop: Workshop, variant: str, map_name: str, method: str, episode: int
 ) -> tuple[EpisodeResult, Row, int, int]:
     truth, site = _world(map_name, settings.calibration), settings.calibration.site
     seed = integer(settings.calibration.seed, site.name, map_name, "episode", episode)
     result = drive(
         truth,
-        _calibration(workshop, map_name, method),
+        VARIANTS[variant](_calibration(workshop, map_name, method)),
         seed,
         planner=settings.planner,
         reach=settings.reach,

@@ -49,6 +49,10 @@ TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
         f"planar other frame {m.key}": ("planar/coverage_other_frame.csv", _coverage("planar", m.key))
         for m in METRICS
     },
+    **{
+        f"planar stepped {name}": ("planar/planning_stepped.csv", _planning("planar", i))
+        for i, name in enumerate(PLANNING)
+    },
     **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
     "benchmarks": ("benchmarks.csv", benchmark_table),
 }
