@@ -36,9 +36,8 @@ _KEY = ("world", "map", "method", "episode")
 VARIANTS: dict[str, Callable[[Calibration], Calibration]] = {
     # name: what becomes of the calibrations that are driven with
     "main": lambda calibration: calibration,
-    "stepped": lambda calibration: replace(
-        calibration, levels=None
-    ),  # no interpolation between logged speeds
+    # Thresholds as the tree has them, without interpolation between logged speeds.
+    "stepped": lambda calibration: replace(calibration, levels=None),
 }
 
 
