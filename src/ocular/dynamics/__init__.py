@@ -1,6 +1,23 @@
 """Approximate Gaussian models of a robot: anything that maps (mean, covariance, action) to a Gaussian."""
 
-from ocular.dynamics.base import GaussianModel
+from ocular.dynamics.base import GaussianModel, StoredModel
 from ocular.dynamics.linear import LinearGaussian, double_integrator
+from ocular.dynamics.model_file import Robot, load_model, load_robot, save_robot
+from ocular.dynamics.stored import MODELS
+from ocular.dynamics.unicycle import Unicycle, body_displacement, differential_drive, unicycle
 
-__all__ = ["GaussianModel", "LinearGaussian", "double_integrator"]
+__all__ = [
+    "MODELS",
+    "GaussianModel",
+    "LinearGaussian",
+    "Robot",
+    "StoredModel",
+    "Unicycle",
+    "body_displacement",
+    "differential_drive",
+    "double_integrator",
+    "load_model",
+    "load_robot",
+    "save_robot",
+    "unicycle",
+]
