@@ -1,4 +1,4 @@
-"""A robot in a TOML file: its model, and how well its state is known. Commands read it with `--model robot.toml`.
+"""A robot in a TOML file: its model, and how well its state is known. Commands take it as `--model`.
 
 kind = "differential_drive"   # or "unicycle", "double_integrator", "linear"; the rest are its parameters
 dt = 0.5                      # [s]

@@ -1,7 +1,7 @@
 """Which models can be kept in a file: a name for each, and the class that reads its arrays back.
 
-A model of your own is one class with `predict`, two dimensions, `to_arrays` and `from_arrays`, and a line here
-(or `MODELS["my robot"] = MyRobot` in your program, before a calibration with it is saved or loaded).
+A model of your own is one class with `predict`, two dimensions, `to_arrays` and `from_arrays`, and a line
+here (or `MODELS["my robot"] = MyRobot` in your program, before it saves or loads a calibration).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 State (x, y, yaw) in the world, [m, m, rad]. An action of any kind maps linearly to the velocity of the body,
 (forward [m/s], left [m/s], turn [rad/s]) = G a, so one class serves commanded speeds and wheel speeds alike;
-G is where slip that is known beforehand goes. The noise Q is that of one step's displacement in the body frame.
+slip that is known beforehand goes into G. The noise Q is that of one step's displacement in the body frame.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ YAW = 2
 
 @dataclass(frozen=True)
 class Unicycle:
-    """pose' = pose moved along the arc of body velocity G a over dt, disturbed by N(0, Q) in the body frame."""
+    """The pose moves along the arc of body velocity G a over dt, with noise N(0, Q) in the body frame."""
 
     dt: float  # [s]
     G: Floats  # (3, m), action -> body velocity
@@ -106,7 +106,7 @@ def body_displacement(states: Floats, next_states: Floats) -> Floats:
 
 
 def unicycle(dt: float, Q: Floats, *, speed_gain: float = 1.0, turn_gain: float = 1.0) -> Unicycle:
-    """Actions (speed [m/s], turn rate [rad/s]); the gains are the shares of them that the ground lets through."""
+    """Actions (speed [m/s], turn rate [rad/s]); the gains are what the ground lets through of them."""
     return Unicycle(dt, np.array([[speed_gain, 0.0], [0.0, 0.0], [0.0, turn_gain]]), Q)
 
 

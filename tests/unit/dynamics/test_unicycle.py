@@ -22,11 +22,11 @@ def test_it_drives_the_arc_that_many_short_steps_drive(rng):
     G = rng.normal(size=(3, 4))  # slides sideways too
     start, actions = poses(rng, 50), rng.normal(size=(50, 4))
     whole = Unicycle(0.8, G, Q).predict(Gaussian(start, CERTAIN), actions).mean
-    short, pose = Unicycle(0.8 / 4000, G, Q), start
-    for _ in range(4000):
+    short, pose = Unicycle(0.8 / 1000, G, Q), start
+    for _ in range(1000):
         pose = short.predict(Gaussian(pose, CERTAIN), actions).mean
     np.testing.assert_allclose(whole, pose, atol=1e-9)
-    twist = actions @ G.T * (0.8 / 4000)  # and the short steps are the straight ones of a textbook
+    twist = actions @ G.T * (0.8 / 1000)  # and the short steps are the straight ones of a textbook
     euler = np.stack(
         [
             np.cos(start[:, 2]) * twist[:, 0] - np.sin(start[:, 2]) * twist[:, 1],
@@ -44,10 +44,10 @@ def test_covariance_is_that_of_many_noisy_steps(rng):
     state_cov = np.array([[2e-4, 1e-4, 0], [1e-4, 3e-4, 0], [0, 0, 5e-4]])
     start, action = np.array([1.0, -2.0, 2.2]), np.array([1.5, -0.8])
     predicted = robot.predict(Gaussian(start, state_cov), action)
-    starts = rng.multivariate_normal(start, state_cov, 200_000)
+    starts = rng.multivariate_normal(start, state_cov, 50_000)
     after = robot.step(rng, starts, action)
-    np.testing.assert_allclose(after.mean(axis=0), predicted.mean, atol=1e-3)
-    np.testing.assert_allclose(np.cov(after.T), predicted.cov, atol=1e-5)
+    np.testing.assert_allclose(after.mean(axis=0), predicted.mean, atol=2e-3)
+    np.testing.assert_allclose(np.cov(after.T), predicted.cov, atol=3e-5)
 
 
 @given(st.integers(0, 10**6), st.floats(-9, 9), st.floats(-7, 7))
@@ -76,7 +76,7 @@ def test_a_full_turn_of_the_yaw_changes_no_score(rng):
     prediction = robot.predict(Gaussian(start, CERTAIN), actions)
     plain = squared_mahalanobis(prediction, after)
     for turns in (-2, 1, 3):
-        other = after + [0, 0, 2 * np.pi * turns]
+        other = after + np.array([0, 0, 2 * np.pi * turns])
         np.testing.assert_allclose(squared_mahalanobis(prediction, other), plain, rtol=1e-6)
         np.testing.assert_allclose(
             body_displacement(start, other), body_displacement(start, after), atol=1e-9
