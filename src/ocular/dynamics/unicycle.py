@@ -105,6 +105,14 @@ def body_displacement(states: Floats, next_states: Floats) -> Floats:
     return np.asarray(np.einsum("...ji,...j->...i", rotation(states[..., YAW]), moved))
 
 
+def body_velocity(displacement: Floats, dt: float) -> Floats:
+    """The constant body velocity that makes this displacement in dt: undoes `Unicycle.displacement`."""
+    ahead, left, turn = displacement[..., 0], displacement[..., 1], displacement[..., 2]
+    chord = np.sinc(turn / 2 / np.pi)
+    cos, sin = np.cos(turn / 2) / chord, np.sin(turn / 2) / chord
+    return np.stack([cos * ahead + sin * left, cos * left - sin * ahead, turn], axis=-1) / dt
+
+
 def unicycle(dt: float, Q: Floats, *, speed_gain: float = 1.0, turn_gain: float = 1.0) -> Unicycle:
     """Actions (speed [m/s], turn rate [rad/s]); the gains are what the ground lets through of them."""
     return Unicycle(dt, np.array([[speed_gain, 0.0], [0.0, 0.0], [0.0, turn_gain]]), Q)
