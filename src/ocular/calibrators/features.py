@@ -4,13 +4,14 @@ name            for                                   columns
 position        a planar double integrator, that is   x, y, vx, vy, ax, ay: tied to the logged map
 world           state (x, y, vx, vy), action (ax, ay) vx, vy, ax, ay
 body            the same                              speed, acceleration along and across the motion
+speeds          state (x, y, yaw), action (forward    speed, turn rate
+                speed, turn rate)
 wheels          state (x, y, yaw), action (left,      mean of the wheel speeds, right minus left: how
-                right wheel speed)                    fast, and how sharp a turn, on any robot that has them
+                right wheel speed)                    fast, and how sharp a turn
 action          any model                             the action's entries
 state+action    any model                             the state's and the action's entries
 
 Only what does not change when the robot stands elsewhere, or looks elsewhere, says anything in a new place.
-An action in the body frame, as (speed, turn rate) is, may be taken as it comes.
 """
 
 from __future__ import annotations
@@ -81,6 +82,7 @@ _FIXED = {
         FeatureMap("world", ("vx", "vy", "ax", "ay"), _world),
         # Three numbers that do not change when the world is rotated, for a robot that looks where it goes.
         FeatureMap("body", ("speed", "acceleration along", "acceleration across"), _body, leveled=0),
+        FeatureMap("speeds", ("speed", "turn rate"), _action, state_dim=3),
         FeatureMap("wheels", ("mean wheel speed", "right minus left wheel speed"), _wheels, state_dim=3),
     )
 }

@@ -118,6 +118,7 @@ def test_a_model_of_ones_own_is_one_class_and_one_line(rng, tmp_path, monkeypatc
 
 def test_features_fit_the_model_or_say_which_do(logs):
     inputs = replace(logs.inputs, actions=np.tile([3.0, 5.0], (len(logs), 1)))
+    assert features("speeds", 3, 2)(inputs)[0].tolist() == [3.0, 5.0]
     assert features("wheels", 3, 2)(inputs)[0].tolist() == [4.0, 2.0]
     assert features("action", 3, 2)(inputs)[0].tolist() == [3.0, 5.0]
     assert features("state+action", 3, 2)(inputs)[0].tolist() == [*inputs.states[0], 3.0, 5.0]
@@ -125,7 +126,7 @@ def test_features_fit_the_model_or_say_which_do(logs):
     assert feature_names(4, 2) == ("position", "world", "body", "action", "state+action")
     with pytest.raises(
         InputError,
-        match="'body' are for 4 states and 2 actions, the model has 3 and 2; allowed are 'wheels', 'a",
+        match="for 4 states and 2 actions, the model has 3 and 2; allowed are 'speeds', 'wheels', 'action'",
     ):
         ocular_no_encode(features="body").fit(logs, ROBOT, STATE_COV, seed=0)
 
