@@ -37,7 +37,7 @@ class Gaussian:
                 f"a Gaussian's cov has shape {self.cov.shape}; allowed is (..., {d}, {d}), "
                 f"to fit a mean of shape {self.mean.shape}"
             )
-        if not set(self.angles) <= set(range(d)):
+        if self.angles and not set(self.angles) <= set(range(d)):
             raise InputError(f"a Gaussian's angles are {self.angles}; allowed are entries 0 to {d - 1}")
 
     def deviation(self, points: Floats) -> Floats:
