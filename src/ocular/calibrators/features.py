@@ -33,6 +33,8 @@ class FeatureMap:
     columns: tuple[str, ...]
     _function: Callable[[Inputs], Floats]
     leveled: int | None = None  # the column whose thresholds are raised between logged values
+
+    # Of the model that it is for.
     state_dim: int = 4
     action_dim: int = 2
 
