@@ -11,8 +11,8 @@ demo: .venv/installed
 test: lint types contracts pytest
 
 lint: .venv/installed
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 
 types: .venv/installed
 	$(BIN)/mypy

@@ -26,7 +26,15 @@ from ocular.calibrators import (
 )
 from ocular.conformal import Region
 from ocular.data import TransitionStore
-from ocular.dynamics import GaussianModel, LinearGaussian, double_integrator
+from ocular.dynamics import (
+    GaussianModel,
+    LinearGaussian,
+    Unicycle,
+    differential_drive,
+    double_integrator,
+    load_model,
+    unicycle,
+)
 from ocular.encoding import ConvEncoder
 from ocular.errors import CalibrationWarning, DamagedFileError, InputError, OcularError
 from ocular.records import (
@@ -60,11 +68,15 @@ __all__ = [
     "SplitCP",
     "TransitionStore",
     "Transitions",
+    "Unicycle",
     "concatenate",
+    "differential_drive",
     "double_integrator",
     "load",
+    "load_model",
     "lucca",
     "ocular",
     "ocular_no_encode",
     "save",
+    "unicycle",
 ]

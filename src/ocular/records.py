@@ -20,10 +20,15 @@ UNKNOWN = "UNKNOWN"
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """A batch of Gaussians; one covariance may serve all means."""
+    """A batch of Gaussians; one covariance may serve all means.
+
+    Entries named in `angles` live on the circle: of any difference from the mean, only the shorter way round
+    counts. A model that predicts a heading says so here, and scores and regions follow.
+    """
 
     mean: Floats  # (..., d)
     cov: Floats  # (..., d, d), broadcast against mean
+    angles: tuple[int, ...] = ()  # entries that are angles [rad]
 
     def __post_init__(self) -> None:
         d = self.mean.shape[-1] if self.mean.ndim else 0
@@ -32,6 +37,16 @@ class Gaussian:
                 f"a Gaussian's cov has shape {self.cov.shape}; allowed is (..., {d}, {d}), "
                 f"to fit a mean of shape {self.mean.shape}"
             )
+        if self.angles and not set(self.angles) <= set(range(d)):
+            raise InputError(f"a Gaussian's angles are {self.angles}; allowed are entries 0 to {d - 1}")
+
+    def deviation(self, points: Floats) -> Floats:
+        """How far points (..., d) lie from the mean, entry by entry; angles are wrapped to [-pi, pi)."""
+        difference = points - self.mean
+        if self.angles:
+            entries = list(self.angles)
+            difference[..., entries] = (difference[..., entries] + np.pi) % (2 * np.pi) - np.pi
+        return difference
 
 
 @dataclass(frozen=True, slots=True)

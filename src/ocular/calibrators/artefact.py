@@ -12,7 +12,7 @@ from ocular.calibrators.calibration import Calibration
 from ocular.calibrators.features import features
 from ocular.calibrators.levels import Levels
 from ocular.conformal import CellScores
-from ocular.dynamics import LinearGaussian
+from ocular.dynamics.stored import model_arrays, model_from_arrays
 from ocular.encoding import ConvEncoder
 from ocular.errors import DamagedFileError, InputError
 from ocular.partition import Partition, TreePartition, WholeSpace
@@ -20,19 +20,17 @@ from ocular.records import FootprintGeometry
 from ocular.sealed import Arrays, Sealed, read_sealed, write_sealed
 
 KIND = "calibration"
-VERSION = 2  # 2 added levels; files of version 1 have none
+VERSION = 3  # 2 added levels, 3 models that are not linear; what an older version can say is written in it
+LINEAR = "linear"  # the model of files that name none
 _TREE_ARRAYS = ("feature", "threshold", "left", "right", "cell")
 
 
 def save(calibration: Calibration, path: str | Path) -> None:
     """Write the calibration; the same calibration gives the same bytes."""
-    model, partition, encoder = calibration.model, calibration.partition, calibration.encoder
-    arrays: Arrays = {
-        "model.A": model.A,
-        "model.B": model.B,
-        "model.Q": model.Q,
-        "state_cov": calibration.state_cov,
-    }
+    partition, encoder = calibration.partition, calibration.encoder
+    kind, of_model = model_arrays(calibration.model)
+    arrays: Arrays = {f"model.{name}": array for name, array in of_model.items()}
+    arrays["state_cov"] = calibration.state_cov
     manifest: dict[str, Any] = {
         "method": calibration.method,
         "features": calibration.features.name if calibration.features else None,
@@ -42,6 +40,8 @@ def save(calibration: Calibration, path: str | Path) -> None:
         "leveled": None,
         "encoder": None,
     }
+    if kind != LINEAR:
+        manifest["model"] = kind
     if isinstance(partition, TreePartition):
         manifest["tree_features"] = partition.n_features
         arrays |= {f"tree.{name}": getattr(partition, name) for name in _TREE_ARRAYS}
@@ -60,7 +60,8 @@ def save(calibration: Calibration, path: str | Path) -> None:
         arrays |= {f"encoder.{name}": array for name, array in encoder.to_arrays().items()}
     if calibration.scores is not None:
         arrays |= {"scores": calibration.scores.scores, "offsets": calibration.scores.offsets}
-    write_sealed(path, kind=KIND, version=VERSION, manifest=manifest, arrays=arrays)
+    version = 2 if kind == LINEAR else VERSION
+    write_sealed(path, kind=KIND, version=version, manifest=manifest, arrays=arrays)
 
 
 def load(path: str | Path) -> Calibration:
@@ -84,11 +85,13 @@ def _rebuild(sealed: Sealed) -> Calibration:
     scores = CellScores(arrays["scores"], arrays["offsets"]) if "scores" in arrays else None
     if scores is not None and len(scores.counts) != partition.n_cells:
         raise InputError(f"{len(scores.counts)} cells of scores; allowed are {partition.n_cells}")
+    model = model_from_arrays(manifest.get("model", LINEAR), _within(arrays, "model."))
+    dims = model.state_dim, model.action_dim
     return Calibration(
         method=str(manifest["method"]),
-        model=LinearGaussian(arrays["model.A"], arrays["model.B"], arrays["model.Q"]),
+        model=model,
         state_cov=arrays["state_cov"],
-        features=None if manifest["features"] is None else features(manifest["features"]),
+        features=None if manifest["features"] is None else features(manifest["features"], *dims),
         encoder=None if manifest["encoder"] is None else _encoder(manifest["encoder"], arrays),
         partition=partition,
         scores=scores,
@@ -99,11 +102,13 @@ def _rebuild(sealed: Sealed) -> Calibration:
 
 
 def _encoder(description: dict[str, Any], arrays: Arrays) -> ConvEncoder:
-    prefix = "encoder."
-    weights: dict[str, np.ndarray[Any, Any]] = {
-        name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)
-    }
     geometry = FootprintGeometry(
         **{k: description[k] for k in ("angles", "ranges", "field_of_view", "max_range")}
     )
-    return ConvEncoder.from_arrays(weights, labels=tuple(description["labels"]), geometry=geometry)
+    return ConvEncoder.from_arrays(
+        _within(arrays, "encoder."), labels=tuple(description["labels"]), geometry=geometry
+    )
+
+
+def _within(arrays: Arrays, prefix: str) -> dict[str, np.ndarray[Any, Any]]:
+    return {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}

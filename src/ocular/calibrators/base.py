@@ -12,7 +12,7 @@ from ocular.calibrators.calibration import Calibration, process
 from ocular.calibrators.features import features
 from ocular.calibrators.levels import Levels
 from ocular.conformal import CellScores
-from ocular.dynamics import LinearGaussian
+from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
 from ocular.errors import InputError, check_covariance, check_probability, check_shape
 from ocular.partition import TreePartition, TreeSettings
@@ -28,7 +28,7 @@ class Calibrator(ABC):
 
     @abstractmethod
     def fit(
-        self, transitions: Transitions, model: LinearGaussian, state_cov: Floats, *, seed: int
+        self, transitions: Transitions, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
         """Calibrate; the same arguments give the same bytes."""
 
@@ -48,15 +48,15 @@ class LocalCalibrator(Calibrator):
         check_probability("partition_share", self.partition_share)
 
     def fit(
-        self, transitions: Transitions, model: LinearGaussian, state_cov: Floats, *, seed: int
+        self, transitions: Transitions, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
         """Alg. 1, offline part: encoder and tree from the partition split, thresholds from the other."""
         blank = blank_calibration(self.method, transitions, model, state_cov, seed)
         partition_rows, conformal_rows = split_rows(len(transitions), self.partition_share, seed)
+        feature_map = features(self.features, model.state_dim, model.action_dim)
         encoder = None
         if self.encoder is not None:
             encoder = self.encoder(footprints_of(transitions, partition_rows), integer(seed, "encoder"))
-        feature_map = features(self.features)
         inputs = process(transitions.inputs, feature_map, encoder)
         scores = blank.score(transitions)
         check_scores(scores)
@@ -82,7 +82,7 @@ class LocalCalibrator(Calibrator):
 
 
 def blank_calibration(
-    method: str, transitions: Transitions, model: LinearGaussian, state_cov: Floats, seed: int
+    method: str, transitions: Transitions, model: GaussianModel, state_cov: Floats, seed: int
 ) -> Calibration:
     """The model as given, before any data has been looked at; checks what every method relies on."""
     check_shape("state_cov", state_cov, (model.state_dim, model.state_dim))

@@ -13,7 +13,7 @@ from scipy.special import chdtri
 from ocular.calibrators.features import FeatureMap
 from ocular.calibrators.levels import Levels, interpolated
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
-from ocular.dynamics import LinearGaussian
+from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
 from ocular.errors import InputError
 from ocular.partition import Partition, TreePartition, WholeSpace
@@ -28,7 +28,7 @@ class Calibration:
     """
 
     method: str
-    model: LinearGaussian
+    model: GaussianModel
     state_cov: Floats  # (d, d), covariance of the state estimate that predictions start from
     features: FeatureMap | None = None  # None: cells do not depend on velocity and action
     encoder: ConvEncoder | None = None  # None: cells do not depend on what is seen
@@ -39,7 +39,7 @@ class Calibration:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def predict(self, inputs: Inputs) -> Gaussian:
-        """The uncalibrated prediction N(A s + B a, A Sigma_0 A^T + Q)."""
+        """The uncalibrated prediction of the next state, from the estimate N(s, Sigma_0)."""
         return self.model.predict(Gaussian(inputs.states, self.state_cov), inputs.actions)
 
     def score(self, transitions: Transitions) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from ocular.calibrators.base import Calibrator, blank_calibration, check_scores
 from ocular.calibrators.calibration import Calibration
 from ocular.conformal import CellScores
-from ocular.dynamics import LinearGaussian
+from ocular.dynamics import GaussianModel
 from ocular.records import Floats, Transitions
 
 
@@ -18,7 +18,7 @@ class SplitCP(Calibrator):
     """One cell; with no cells to draw, all data calibrates."""
 
     def fit(
-        self, transitions: Transitions, model: LinearGaussian, state_cov: Floats, *, seed: int
+        self, transitions: Transitions, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
         """Sort the scores."""
         blank = blank_calibration("splitcp", transitions, model, state_cov, seed)

@@ -17,13 +17,13 @@ def squared_mahalanobis(prediction: Gaussian, outcomes: Floats) -> Floats:
 
     Sigma may be singular. A deviation along a direction in which it has no variance is impossible under
     the model, so its score is infinite; deviations there below 1e-7 of the largest standard deviation
-    count as rounding.
+    count as rounding. Differences between angles are taken the shorter way round.
     """
     check_finite("outcomes", outcomes)
     check_finite("the predicted mean", prediction.mean)
     check_covariance("the predicted covariance", prediction.cov)
     variances, directions, degenerate = _principal_axes(prediction.cov)
-    deviation = np.einsum("...i,...ij->...j", outcomes - prediction.mean, directions)
+    deviation = np.einsum("...i,...ij->...j", prediction.deviation(outcomes), directions)
     safe = np.where(degenerate, 1.0, variances)
     with np.errstate(over="ignore"):  # beyond the largest number, infinity is the right score
         scores = ((np.where(degenerate, 0.0, deviation) / np.sqrt(safe)) ** 2).sum(axis=-1)
@@ -80,4 +80,5 @@ class Region:
         """
         picked = np.asarray(dims)
         cov = self.prediction.cov[..., picked[:, None], picked]
-        return Region(Gaussian(self.prediction.mean[..., picked], cov), self.threshold)
+        angles = tuple(new for new, old in enumerate(dims) if old in self.prediction.angles)
+        return Region(Gaussian(self.prediction.mean[..., picked], cov, angles), self.threshold)

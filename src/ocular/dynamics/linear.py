@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +56,15 @@ class LinearGaussian:
         """One noisy step of this system for each row."""
         noise = rng.standard_normal(np.broadcast_shapes(states.shape, (1, self.state_dim)))
         return states @ self.A.T + actions @ self.B.T + noise @ self._noise_factor.T
+
+    def to_arrays(self) -> dict[str, Floats]:
+        """The three matrices."""
+        return {"A": self.A, "B": self.B, "Q": self.Q}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any]) -> LinearGaussian:
+        """The inverse of to_arrays."""
+        return cls(arrays["A"], arrays["B"], arrays["Q"])
 
     @cached_property
     def _noise_factor(self) -> Floats:

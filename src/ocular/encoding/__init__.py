@@ -3,5 +3,6 @@
 from ocular.encoding.base import Encoder
 from ocular.encoding.convolutional import ConvEncoder
 from ocular.encoding.settings import TrainingSettings
+from ocular.encoding.untrained import untrained
 
-__all__ = ["ConvEncoder", "Encoder", "TrainingSettings"]
+__all__ = ["ConvEncoder", "Encoder", "TrainingSettings", "untrained"]

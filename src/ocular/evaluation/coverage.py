@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ocular.calibrators import Calibration
 from ocular.conformal import exact_fraction, squared_mahalanobis
 from ocular.errors import InputError
-from ocular.records import Floats, Gaussian, Inputs
+from ocular.records import Floats, Inputs
 
 CASES_A_CHUNK = 32
 
@@ -86,7 +86,12 @@ def _particle_scores(
             rng, np.repeat(chunk.states, particles, axis=0), np.repeat(chunk.actions, particles, axis=0)
         )
         prediction = predictor.predict(chunk)
-        repeated = Gaussian(np.repeat(prediction.mean, particles, axis=0), prediction.cov)
+        shared = prediction.cov.ndim == 2
+        repeated = replace(
+            prediction,
+            mean=np.repeat(prediction.mean, particles, axis=0),
+            cov=prediction.cov if shared else np.repeat(prediction.cov, particles, axis=0),
+        )
         yield rows, squared_mahalanobis(repeated, outcomes).reshape(len(rows), particles)
 
 

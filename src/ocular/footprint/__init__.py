@@ -6,6 +6,7 @@ from ocular.footprint.classes import ClassTable, load_classes
 from ocular.footprint.grid import LabelGrid
 from ocular.footprint.scan import scan
 from ocular.footprint.scan_reference import scan_reference
+from ocular.footprint.uniform import uniform_footprints
 
 __all__ = [
     "Camera",
@@ -17,4 +18,5 @@ __all__ = [
     "project_reference",
     "scan",
     "scan_reference",
+    "uniform_footprints",
 ]

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
-from ocular.dynamics.linear import LinearGaussian
+from ocular.dynamics import GaussianModel, LinearGaussian
 from ocular.errors import InputError, check_covariance, check_finite, check_probability, check_shape
 from ocular.planning.cost import PLANAR_WEIGHTS, CostWeights
 from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, path_hits
@@ -73,7 +73,9 @@ class Plan:
 class MPPI:
     """A receding-horizon planner; it remembers its nominal sequence from one control step to the next."""
 
-    def __init__(self, model: LinearGaussian, state_cov: Floats, settings: PlannerSettings) -> None:
+    def __init__(self, model: GaussianModel, state_cov: Floats, settings: PlannerSettings) -> None:
+        if not isinstance(model, LinearGaussian):
+            raise InputError(f"the planner was given a {type(model).__name__}; allowed is a LinearGaussian")
         check_shape("state_cov", state_cov, (model.state_dim, model.state_dim))
         check_covariance("state_cov", state_cov)
         if model.state_dim != 4 or model.action_dim != 2:

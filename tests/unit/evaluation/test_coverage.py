@@ -1,5 +1,7 @@
 """The coverage protocol on a world whose answers are known in closed form."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -7,7 +9,7 @@ from tests.conftest import random_transitions
 
 from ocular.calibrators import Calibration
 from ocular.conformal import CellScores
-from ocular.dynamics import double_integrator
+from ocular.dynamics import double_integrator, unicycle
 from ocular.errors import InputError
 from ocular.evaluation.coverage import evaluate_coverage, summarise
 
@@ -30,6 +32,21 @@ def one_cell(threshold):
     """A calibration whose threshold is this at every alpha of interest."""
     scores = CellScores(np.full(200, threshold), np.array([0, 200]))
     return Calibration("splitcp", MODEL, STATE_COV, scores=scores)
+
+
+def test_each_case_of_a_robot_that_turns_has_a_covariance_of_its_own(rng):
+    robot = unicycle(0.5, np.diag([4e-2, 1e-4, 1e-3]))  # far less certain ahead than sideways
+    cases = random_transitions(rng, 70, lambda rng, s, a: s).inputs
+    cases = replace(cases, states=cases.states[:, :3])
+
+    class Robot:
+        def draw(self, rng, states, actions):
+            return robot.step(rng, states, actions)
+
+    calibrations = {"nocp": Calibration("nocp", robot, np.zeros((3, 3)))}
+    results = evaluate_coverage(Robot(), cases, calibrations, 0.1, 2000, rng)
+    np.testing.assert_allclose(results["nocp"].coverage, 0.9, atol=0.03)
+    np.testing.assert_allclose(results["nocp"].relative_volume, 1, atol=0.15)
 
 
 def test_coverage_and_volume_match_the_closed_form():

@@ -19,7 +19,7 @@ from ocular.records import FootprintGeometry, Footprints, Inputs
 
 NAMES = ("NOMINAL", "LOW_FRICTION", "OCCUPIED", "UNKNOWN")
 GEOMETRY = FootprintGeometry(angles=16, ranges=8, max_range=0.5)
-MAPS = ("position", "world", "body")
+MAPS = ("position", "world", "body", "action", "state+action")
 
 
 def samples(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
