@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import resource
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from benchmarks.core import Task, apply, calibrate, footprint
 from benchmarks.planner import lucca_overhead, ocular_step, plain_mppi
 from benchmarks.timing import Comparison
 from ocular.evaluation.rows import Provenance, RowFile
+from ocular.experiments.jobs import gibibytes
 
 RESULTS = Path("results")
 
@@ -54,7 +53,8 @@ def main(names: list[str]) -> None:
     unknown = sorted(set(names) - available.keys())
     if unknown:
         sys.exit(f"unknown benchmarks {unknown}; allowed are {list(available)}")
-    started = time.monotonic()
+    record = Provenance(RESULTS / "benchmarks.provenance.json", {}).start(workers=1)
+    done: list[str] = []
     rows = RowFile(
         RESULTS / "benchmarks.csv", ("name",), ("name", "ours", "peer", "peer_name", "unit", "ratio")
     )
@@ -73,12 +73,8 @@ def main(names: list[str]) -> None:
                 }
             ]
         )
-    Provenance(RESULTS / "benchmarks.provenance.json", {}).add_run(
-        seconds=time.monotonic() - started,
-        rows=list(names or available),
-        workers=1,
-        peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
-    )
+        done.append(found.name)
+        record.record(done, gibibytes({}))
 
 
 if __name__ == "__main__":

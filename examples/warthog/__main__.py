@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 from examples.warthog.coverage import ALPHA, FIFTHS, LEAVES, TUNING, calibrators, evaluate, folds, gains
@@ -16,7 +15,7 @@ from examples.warthog.tables import tables, with_tables
 
 from ocular import OcularError
 from ocular.evaluation.rows import Provenance, RowFile, read_rows
-from ocular.experiments.jobs import own_peak_bytes
+from ocular.experiments.jobs import gibibytes
 from ocular.progress import progress
 from ocular.report.tables import Table, print_table
 
@@ -39,10 +38,8 @@ CONFIG = {
 
 def reproduce(data: Path, folder: Path, seeds: list[int]) -> dict[str, Table]:
     """Make the rows that are missing; returns all of them as tables."""
-    started = time.monotonic()
     rows = RowFile(folder / "coverage.csv", KEY, COLUMNS)
-    provenance = Provenance(folder / "coverage.provenance.json", CONFIG)
-    provenance.check()
+    record = Provenance(folder / "coverage.provenance.json", CONFIG).start(workers=1)
     logs, there, made_by = read_logs(data), rows.keys(), calibrators().keys()
     missing = [
         (fold, seed)
@@ -58,12 +55,7 @@ def reproduce(data: Path, folder: Path, seeds: list[int]) -> dict[str, Table]:
     if made:
         RowFile(folder / "gains.csv", ("terrain", "run"), GAINS).add(gains(logs))
         rows.add(made)
-        provenance.add_run(
-            seconds=time.monotonic() - started,
-            rows=[f"{len(missing)} parts left out, seeds {' '.join(map(str, seeds))}"],
-            workers=1,
-            peak_gib=own_peak_bytes() / 2**30,
-        )
+        record.record([f"{len(missing)} parts left out, seeds {' '.join(map(str, seeds))}"], gibibytes({}))
     return tables(rows.read(), read_rows(folder / "gains.csv"))
 
 

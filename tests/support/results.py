@@ -54,9 +54,7 @@ def make_results(folder: Path, maps=("H", "U"), methods=METHODS, world="planar",
                 TrajectoryFile.under(home, name, method).add(episode, drive)
                 rows = RowFile(home / "planning.csv", ("world", "map", "method", "episode"), PLANNING)
                 rows.add([planning_row(world, name, method, episode, drive)])
-    Provenance(home / "coverage.provenance.json", {"particles": 10}).add_run(
-        seconds=1.0, rows=list(maps), workers=1, peak_gib=0.5
-    )
+    Provenance(home / "coverage.provenance.json", {"particles": 10}).start(workers=1).record(list(maps), 0.5)
     return folder
 
 

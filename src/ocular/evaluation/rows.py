@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,24 +107,19 @@ class Provenance:
                 + ". Allowed: the same configuration, or another output folder"
             )
 
-    def add_run(self, *, seconds: float, rows: Sequence[str], workers: int, peak_gib: float) -> None:
-        """Record one run: commit, versions, machine, wall time, and which rows it added."""
+    def start(self, *, workers: int) -> RunRecord:
+        """A run that begins now; it leaves a trace with its first rows."""
         self.check()
-        record = self._read() or {"config": dict(self.config), "runs": []}
-        record["runs"].append(
-            {
-                "commit": current_commit(),
-                "versions": {"python": platform.python_version(), **_versions()},
-                "machine": platform.machine(),
-                "cores": os.cpu_count(),
-                "workers": workers,
-                "wall_seconds": round(seconds, 1),
-                "peak_memory_gib": round(peak_gib, 3),  # all processes, an upper bound
-                "rows": list(rows),
-            }
-        )
+        return RunRecord(self, workers, number=len(self.read()["runs"]))
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Replace the file."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write_bytes(self.path, (json.dumps(record, indent=1) + "\n").encode())
+
+    def read(self) -> dict[str, Any]:
+        """Configuration and runs so far."""
+        return self._read() or {"config": dict(self.config), "runs": []}
 
     def _read(self) -> dict[str, Any]:
         if not self.path.exists():
@@ -135,6 +131,33 @@ class Provenance:
         if not isinstance(record, dict) or not {"config", "runs"} <= record.keys():
             raise DamagedFileError(f"{self.path} lacks config and runs; allowed is what a run wrote")
         return record
+
+
+class RunRecord:
+    """One run as it goes on: what it has made so far is on record, even if it is killed later."""
+
+    def __init__(self, provenance: Provenance, workers: int, number: int) -> None:
+        self._provenance, self._number = provenance, number
+        self._started = time.monotonic()
+        self._made_by = {
+            "commit": current_commit(),
+            "versions": {"python": platform.python_version(), **_versions()},
+            "machine": platform.machine(),
+            "cores": os.cpu_count(),
+            "workers": workers,
+        }
+
+    def record(self, rows: Sequence[str], peak_gib: float) -> None:
+        """All that this run has added so far, and the most memory that all its processes ever had."""
+        entry = {
+            **self._made_by,
+            "wall_seconds": round(time.monotonic() - self._started, 1),
+            "peak_memory_gib": round(peak_gib, 3),  # an upper bound
+            "rows": list(rows),
+        }
+        record = self._provenance.read()
+        record["runs"][self._number :] = [entry]
+        self._provenance.write(record)
 
 
 def _versions() -> dict[str, str]:

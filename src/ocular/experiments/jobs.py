@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import joblib
@@ -40,6 +40,11 @@ def prepare(workshop: Workshop, maps: Sequence[str], methods: Sequence[str], wor
 
 def _calibrate(workshop: Workshop, map_name: str, method: str) -> None:
     workshop.calibration(map_name, method)
+
+
+def gibibytes(peaks: Mapping[int, int]) -> float:
+    """The most memory of these processes, by number, and of this one; an upper bound of their sum."""
+    return (sum(peaks.values()) + own_peak_bytes()) / 2**30
 
 
 def own_peak_bytes() -> int:

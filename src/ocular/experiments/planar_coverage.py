@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from ocular.errors import InputError, check_choice
 from ocular.evaluation.coverage import CaseResults, evaluate_coverage, summarise
 from ocular.evaluation.recordings import cases_path, write_cases
 from ocular.evaluation.rows import Provenance, Row, RowFile
-from ocular.experiments.jobs import own_peak_bytes, prepare, run
+from ocular.experiments.jobs import gibibytes, own_peak_bytes, prepare, run
 from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.workshop import CalibrationSettings, Workshop
 from ocular.records import Inputs
@@ -89,7 +88,6 @@ def reproduce_coverage(
 ) -> list[Path]:
     """Make the rows that are missing, whatever was done before; returns the files that hold them."""
     check_choice("variant", variant, VARIANTS)
-    started = time.monotonic()
     changes, methods = VARIANTS[variant]
     unknown = sorted(changes.keys() - {setting.name for setting in fields(settings.calibration)})
     if unknown:
@@ -107,23 +105,21 @@ def reproduce_coverage(
     provenance.check()
     missing = [m for m in maps if not _row_keys(site, m, methods, seed) <= rows.keys()]
     if missing:
+        record = provenance.start(workers=workers)
         workshop = Workshop.under(work, varied.calibration)
         prepare(workshop, missing, methods, workers)
         calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
         peaks: dict[int, int] = {}
+        made: list[str] = []
         for outcome in run(calls, missing, workers, f"{name}: testing"):
             if variant == "main":
                 kept = cases_path(folder, outcome.dataset["map"], seed)
                 write_cases(kept, outcome.cases, outcome.ood, outcome.results)
                 datasets.add([outcome.dataset])
             rows.add(outcome.rows)
+            made.append(f"{outcome.dataset['map']} seed {seed}")
             peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
-        provenance.add_run(
-            seconds=time.monotonic() - started,
-            rows=[f"{m} seed {seed}" for m in missing],
-            workers=workers,
-            peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
-        )
+            record.record(made, gibibytes(peaks))
     if variant != "main":
         return [rows.path, provenance.path]
     trainings = RowFile(folder / "trainings.csv", ("world", "map", "method", "seed"), _TRAINING_COLUMNS)

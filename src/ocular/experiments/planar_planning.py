@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -18,7 +18,7 @@ from ocular.errors import InputError, check_choice
 from ocular.evaluation.episodes import EpisodeResult, Route, Watcher, run_episode
 from ocular.evaluation.recordings import TrajectoryFile
 from ocular.evaluation.rows import Provenance, Row, RowFile
-from ocular.experiments.jobs import own_peak_bytes, prepare, run
+from ocular.experiments.jobs import gibibytes, own_peak_bytes, prepare, run
 from ocular.experiments.planar import PLANAR, PlanarSettings
 from ocular.experiments.workshop import CalibrationSettings, Site, Workshop
 from ocular.planning.belief import BeliefMap
@@ -75,7 +75,6 @@ def reproduce_planning(
 ) -> list[Path]:
     """Drive the episodes that have no row yet; returns the files that hold them."""
     check_choice("variant", variant, VARIANTS)
-    started = time.monotonic()
     site = settings.calibration.site.name
     folder = output / site
     name = "planning" if variant == "main" else f"planning_{variant}"
@@ -96,18 +95,16 @@ def reproduce_planning(
         calls = [joblib.delayed(_drive)(settings, workshop, variant, *episode) for episode in episodes]
         names = [f"{m} {method} {episode}" for m, method, episode in episodes]
         peaks: dict[int, int] = {}
+        made: Counter[str] = Counter()
+        record = provenance.start(workers=workers)
         for result, row, pid, peak in run(calls, names, workers, "driving"):
             # The trajectory first: a kill between the two leaves a drive without a row, to be driven again.
             if variant == "main":
                 TrajectoryFile.under(folder, row["map"], row["method"]).add(row["episode"], result)
             rows.add([row])
             peaks[pid] = max(peak, peaks.get(pid, 0))
-        provenance.add_run(
-            seconds=time.monotonic() - started,
-            rows=[f"{len(episodes)} episodes"],
-            workers=workers,
-            peak_gib=(sum(peaks.values()) + own_peak_bytes()) / 2**30,
-        )
+            made[f"{row['map']} {row['method']}"] += 1
+            record.record([f"{what}: {count} episodes" for what, count in made.items()], gibibytes(peaks))
     return [rows.path, provenance.path]
 
 
