@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types contracts pytest bench reproduce clean
+.PHONY: demo test lint types contracts pytest docs bench reproduce clean
 
 demo: .venv/installed
-	$(BIN)/ocular reproduce planar --only coverage --map H --quick --workers $(WORKERS)
+	$(BIN)/ocular demo --workers $(WORKERS)
 
 test: lint types contracts pytest
 
@@ -22,6 +22,9 @@ contracts: .venv/installed
 
 pytest: .venv/installed
 	$(BIN)/pytest -n $(WORKERS)
+
+docs: .venv/installed
+	$(BIN)/mkdocs build --strict
 
 bench: .venv/bench-installed
 	$(BIN)/python -m benchmarks

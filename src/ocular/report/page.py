@@ -42,7 +42,7 @@ def page(results: Results) -> str:
     body = [_world_section(world, families[world.name]) for world in shown]
     body += [_missing_world(world) for world in results.worlds.values() if not world.maps]
     if results.benchmarks:
-        body.append(f"<h2>Speed</h2>{plain_table(benchmark_table(results.benchmarks))}")
+        body.append(plain_table(benchmark_table(results.benchmarks), level=2))
     body.append("<h2>What this does not show</h2>" + bullets(limits()))
     assets = files("ocular.report").joinpath("assets")
     return Template(assets.joinpath("page.html").read_text()).substitute(
@@ -172,8 +172,9 @@ def _drives_block() -> str:
         for label, text in grounds.items()
     )
     return (
-        '<p class="caption">Where each method drove, its speed as colour. Every method meets the same noise '
-        "in the drive of the same number. Choose a drive, on the map or in the list, to see it alone.</p>"
+        '<p class="caption">Where each method drove, its speed as colour; rings are subgoals. Every method '
+        "meets the same noise in the drive of the same number. Choose a drive, on the map or in the list, "
+        "to see it alone.</p>"
         f'{_nothing("Drives")}<p class="key"><span>speed 0 <i class="ramp"></i><span class="fastest"></span>'
         f"</span>{ends}{ground}</p>"
         '<div class="player"><select aria-label="Drive"></select>'
