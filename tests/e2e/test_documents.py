@@ -40,7 +40,9 @@ def test_collect_then_ten_lines_of_api(tmp_path, monkeypatch, capsys):
     assert "L: 71," in printed
     quick = TrainingSettings(epochs=1, most_footprints=40)
     full = training.train
-    monkeypatch.setattr(training, "train", lambda seen, _, seed: full(seen, quick, seed))  # not a minute
+    monkeypatch.setattr(
+        training, "train", lambda seen, _, seed, **how: full(seen, quick, seed, **how)
+    )  # not a minute
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks()["api"], "README.md", "exec"), {})
     assert (tmp_path / "robot.ocular").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,13 @@ ELLIPSE_POINTS = 33
 APPLICATION = "ocular"
 
 
-def write_recording(path: Path, film: Film, ground: LabelGrid, period: float) -> None:
+def write_recording(
+    path: Path,
+    film: Film,
+    ground: LabelGrid,
+    period: float,
+    on_progress: Callable[[str], None] = lambda what: None,
+) -> None:
     """Map, belief, robot, plans, regions, footprint, speed and scale on one timeline, with a layout."""
     rr = rerun_or_error()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,6 +39,7 @@ def write_recording(path: Path, film: Film, ground: LabelGrid, period: float) ->
         for shot in film.shots:
             stream.set_time("time", duration=shot.step * period)
             _log_shot(rr, stream, shot, film)
+            on_progress("")
         stream.flush()
         stream.disconnect()
         os.replace(unfinished, path)
