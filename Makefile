@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types contracts pytest docs bench reproduce clean
+.PHONY: demo test lint types contracts pytest bench reproduce report documents site clean
 
 demo: .venv/installed
 	$(BIN)/ocular demo --workers $(WORKERS)
@@ -11,8 +11,8 @@ demo: .venv/installed
 test: lint types contracts pytest
 
 lint: .venv/installed
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 
 types: .venv/installed
 	$(BIN)/mypy
@@ -23,9 +23,6 @@ contracts: .venv/installed
 pytest: .venv/installed
 	$(BIN)/pytest -n $(WORKERS)
 
-docs: .venv/installed
-	$(BIN)/mkdocs build --strict
-
 bench: .venv/bench-installed
 	$(BIN)/python -m benchmarks
 
@@ -33,6 +30,17 @@ reproduce: .venv/installed
 	$(BIN)/ocular reproduce planar --only coverage --seed 0 1 2 --workers $(WORKERS)
 	$(BIN)/ocular reproduce planar --only coverage --variant other_frame --workers $(WORKERS)
 	$(BIN)/ocular reproduce planar --only planning --workers $(WORKERS)
+	$(BIN)/ocular reproduce camera --workers $(WORKERS)
+
+report: .venv/installed
+	$(BIN)/ocular report --figures out/figures
+
+# Tables and pictures in the documents, from the rows; then the documents as a site.
+documents: .venv/installed
+	$(BIN)/python -m ocular.report README.md docs/*.md docs/assets/*.png
+
+site: .venv/installed
+	$(BIN)/mkdocs build --strict
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocular needs Python 3.11 or newer")'

@@ -12,8 +12,8 @@ class Collect:
     """Log one-step transitions on a map, on the paper's grid, into a transition store.
 
     A planar map is a TOML file with rectangles or an image, see docs/maps.md; one of the camera world is an
-    MJCF scene, see docs/camera.md. Collecting into a store that
-    exists adds to it; a map that is in it already is left alone.
+    MJCF scene, see docs/add-a-world.md. Collecting into a store that exists adds to it; a map that is in it
+    already is left alone.
     """
 
     map: str

@@ -14,12 +14,13 @@ import joblib
 from ocular.calibrators import METHODS
 from ocular.encoding import TrainingSettings
 from ocular.errors import check_choice
-from ocular.evaluation.coverage import CaseResults, evaluate_coverage, summarise
+from ocular.evaluation.coverage import CASES_A_CHUNK, CaseResults, evaluate_coverage, summarise
 from ocular.evaluation.recordings import cases_path, write_cases
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import own_peak_bytes, prepare, run
 from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.workshop import CalibrationSettings, Workshop
+from ocular.progress import progress
 from ocular.records import Inputs
 from ocular.seeds import stream
 from ocular.worlds.collect import TEST_GRID, GridSpec, held_out_cases
@@ -152,14 +153,19 @@ def _evaluate(
     truth = settings.calibration.world(map_name)
     alpha, seed, site = settings.calibration.alpha, settings.calibration.seed, settings.calibration.site.name
     cases, ood = held_out_cases(truth, settings.test_grid)
-    results = evaluate_coverage(
-        truth,
-        cases,
-        {method: workshop.calibration(map_name, method) for method in methods},
-        alpha,
-        settings.particles,
-        stream(seed, site, map_name, "particles"),
-    )
+    calibrations = {method: workshop.calibration(map_name, method) for method in methods}
+    particles = stream(seed, site, map_name, "particles")
+    chunks = -(-len(cases) // CASES_A_CHUNK)
+    with progress(f"testing on {map_name}", chunks) as advance:
+        results = evaluate_coverage(
+            truth,
+            cases,
+            calibrations,
+            alpha,
+            settings.particles,
+            particles,
+            on_progress=lambda done, total: advance(f"{done:,} of {total:,} cases"),
+        )
     where = {"world": site, "map": map_name, "seed": seed}
     rows = [
         {

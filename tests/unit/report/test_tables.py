@@ -5,7 +5,7 @@ import pytest
 from ocular.errors import InputError
 from ocular.report import coverage_table, print_table, with_tables
 from ocular.report.documents import markdown
-from ocular.report.tables import METHOD_NAMES
+from ocular.report.style import METHOD_LOOKS
 
 
 def row(map_name, method, region, coverage, volume=1.0):
@@ -21,6 +21,7 @@ ROWS = [
     row("S", "ocular", "ID", 0.95),
     row("S", "nocp", "OOD", 0.064, 0.0171),
     row("mine", "ocular", "ID", 0.97),
+    row("mine", "my_method", "ID", 0.96),
 ]
 
 
@@ -30,6 +31,7 @@ def test_cells_stand_beside_the_papers():
     assert table.rows == [
         ("NoCP", "- (89.9)", "6.4 (6.4)", "- (90.0)", "- (6.4)", "-", "-"),
         ("OCULAR", "95.0 (90.6)", "- (93.4)", "91.2 (91.2)", "90.1 (91.0)", "97.0", "-"),
+        ("my_method", "-", "-", "-", "-", "96.0", "-"),
     ]
     assert coverage_table(ROWS, "planar", "volume").rows[0][2] == "0.02 (0.02)"
     assert coverage_table(ROWS, "planar", "gap").rows[0][2] == "1.2"
@@ -37,7 +39,7 @@ def test_cells_stand_beside_the_papers():
 
 def test_every_paper_column_is_known():
     """All six methods of both paper tables have a figure for every map and region."""
-    rows = [row(m, method, r, 0.9) for m in "SLHU" for method in METHOD_NAMES for r in ("ID", "OOD")]
+    rows = [row(m, method, r, 0.9) for m in "SLHU" for method in METHOD_LOOKS for r in ("ID", "OOD")]
     for metric in ("coverage", "volume"):
         for line in coverage_table(rows, "planar", metric).rows:
             assert all("(" in cell for cell in line[1:]), line
