@@ -44,9 +44,13 @@ def route(world: str, map_name: str) -> list[tuple[float, float]]:
 
 def picture(grid: LabelGrid, *, believed: bool = False) -> npt.NDArray[np.uint8]:
     """The labels in colour, (rows, cols, 3), the highest y first as in an image."""
-    table = np.array([_rgb(_colour(name, believed)) for name in grid.names], np.uint8)
     step = max(1, -(-max(grid.labels.shape) // MOST_PIXELS))
-    return np.asarray(table[grid.labels[::step, ::step][::-1]])
+    return np.asarray(label_colours(grid.names, believed=believed)[grid.labels[::step, ::step][::-1]])
+
+
+def label_colours(names: tuple[str, ...], *, believed: bool = False) -> npt.NDArray[np.uint8]:
+    """The colour of each label, (labels, 3)."""
+    return np.array([_rgb(_colour(name, believed)) for name in names], np.uint8)
 
 
 def png_data(pixels: npt.NDArray[np.uint8]) -> str:
