@@ -17,7 +17,7 @@ from ocular.report.findings import findings
 from ocular.report.html import TABLE_KEY, bullets, comparison_table, plain_table
 from ocular.report.results import WORLDS, Results, WorldResults
 from ocular.report.style import LABEL_COLOURS, OUTCOME_MARKS, SPEED_COLOURS, in_order, look
-from ocular.report.tables import Table, benchmark_table, planning_tables
+from ocular.report.tables import Table, benchmark_table, dataset_table, planning_tables
 
 TITLE = "How far can the model be trusted?"
 LEAD = (
@@ -111,11 +111,12 @@ def _tables_block(world: WorldResults, tables: list[Comparison]) -> str:
 
 
 def _own_tables(world: WorldResults) -> list[Table]:
-    """Planning tables that the paper lacks: how drives fail, the promise in closed loop, time."""
+    """What the paper lacks: how drives fail, the promise in closed loop, time; and how much data there is."""
+    data = [dataset_table(world.datasets)] if world.datasets else []
     if not world.planning:
-        return []
+        return data
     _, collision, _, left_region, step_time = planning_tables(world.planning, world.name)
-    return [collision, left_region, step_time]
+    return [collision, left_region, step_time, *data]
 
 
 def _cards(world: WorldResults) -> str:
