@@ -14,7 +14,7 @@ import joblib
 from ocular.calibrators import METHODS
 from ocular.encoding import TrainingSettings
 from ocular.errors import check_choice
-from ocular.evaluation.coverage import CASES_A_CHUNK, CaseResults, evaluate_coverage, summarise
+from ocular.evaluation.coverage import CaseResults, evaluate_coverage, summarise
 from ocular.evaluation.recordings import cases_path, write_cases
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import own_peak_bytes, prepare, run
@@ -155,16 +155,16 @@ def _evaluate(
     cases, ood = held_out_cases(truth, settings.test_grid)
     calibrations = {method: workshop.calibration(map_name, method) for method in methods}
     particles = stream(seed, site, map_name, "particles")
-    chunks = -(-len(cases) // CASES_A_CHUNK)
-    with progress(f"testing on {map_name}", chunks) as advance:
+    with progress(f"testing on {map_name}", len(cases)) as advance:
+        tested = 0
+
+        def tell(done: int, _: int) -> None:
+            nonlocal tested
+            advance("", done - tested)
+            tested = done
+
         results = evaluate_coverage(
-            truth,
-            cases,
-            calibrations,
-            alpha,
-            settings.particles,
-            particles,
-            on_progress=lambda done, total: advance(f"{done:,} of {total:,} cases"),
+            truth, cases, calibrations, alpha, settings.particles, particles, on_progress=tell
         )
     where = {"world": site, "map": map_name, "seed": seed}
     rows = [

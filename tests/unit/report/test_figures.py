@@ -17,7 +17,7 @@ from ocular.report.figures.leaves import counts
 from ocular.report.ground import SURROUNDINGS, known_map, surroundings
 from ocular.report.results import Results
 
-UNITS = ("[m]", "[m/s]", "[s]", "[%]", "[ms]", "oracle = 1", "factor on the covariance", "method")
+UNITS = ("[m]", "[s]", "[m/s]", "[%]", "[ms]", "oracle = 1", "factor on the covariance", "method")
 
 
 @pytest.fixture(scope="module")
