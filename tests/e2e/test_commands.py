@@ -11,11 +11,15 @@ import imageio_ffmpeg
 import pytest
 from tests.e2e.test_reproduce import TINY
 
+from ocular.calibrators import SplitCP, save
 from ocular.cli.demo import Demo
 from ocular.cli.reproduce import Reproduce
+from ocular.data import TransitionStore
 from ocular.experiments import demo, planar_planning
 from ocular.experiments.planar_coverage import CoverageSettings
 from ocular.planning.mppi import PlannerSettings
+from ocular.worlds.map_file import load_map
+from ocular.worlds.planar import PlanarWorld
 
 
 @pytest.fixture
@@ -67,7 +71,9 @@ def test_every_command_that_prints_results_has_json(tmp_path):
     assert first["collected"] is True
     assert first["parts"]["S"]["transitions"] > 50
     assert said("collect", "--map", "S", "--store", "logs", *grid) == {**first, "collected": False}
-    assert said("calibrate", "logs", "-o", "robot.ocular", "--method", "splitcp")
+    truth = PlanarWorld(load_map("S"))
+    logs = TransitionStore.open(tmp_path / "logs").load()
+    save(SplitCP().fit(logs, truth.nominal, truth.state_cov, seed=0), tmp_path / "robot.ocular")
     drive = said("drive", "--map", "S", "--calibration", "robot.ocular", "--most-steps", "2")
     assert (drive["outcome"], drive["steps"]) == ("timeout", 2)
     assert said("scene", "icyMain", "-o", "road.xml")["solids"] > 10

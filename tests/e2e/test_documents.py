@@ -55,7 +55,7 @@ def test_collect_then_ten_lines_of_api(tmp_path, monkeypatch, capsys):
 
 def test_quickstart(tmp_path):
     printed = run_commands(blocks()["quickstart"], tmp_path)
-    assert "lucca.ocular: lucca on" in printed
+    assert "lucca.ocular, seed 0: " in printed
     assert "nocp.ocular, seed 0: " in printed
     assert (tmp_path / "drive.mp4").stat().st_size > 10_000
 

@@ -25,13 +25,9 @@ class Calibrate:
     """Parts of the store to leave out."""
     seed: int = 0
     """Seed of the split, the encoder and the tree."""
-    json: bool = False
-    """Print what came of it as JSON."""
 
     def run(self) -> None:
         """Fit, save, and say what came of it."""
-        import json
-
         import numpy as np
 
         from ocular.calibrators import METHODS, save
@@ -50,10 +46,6 @@ class Calibrate:
         calibration = calibrator.fit(logs, truth.nominal, truth.state_cov, seed=self.seed)
         save(calibration, self.output)
         scales = calibration.scales(0.1)
-        if self.json:
-            made = {"file": str(self.output), "method": self.method, "transitions": len(logs)}
-            print(json.dumps({**made, "cells": len(scales), "xi": [float(xi) for xi in scales]}))
-            return
         print(
             f"{self.output}: {self.method} on {len(logs):,} transitions of {', '.join(logs.environments)}; "
             f"{len(scales)} cells, at alpha = 0.1 xi from {np.min(scales):.2f} to {np.max(scales):.2f}"
