@@ -7,7 +7,7 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
     """Headless Chromium; without it, what needs it is skipped."""
     if CHROMIUM is None:
@@ -20,15 +20,3 @@ def browser():
     yield running
     running.close()
     playwright.stop()
-
-
-def listen(tab) -> list[str]:
-    """What a page complains about, and what it asks of the network, from now on."""
-    noise = []
-    tab.on("console", lambda message: noise.append(message.text))
-    tab.on("pageerror", lambda error: noise.append(str(error)))
-    tab.on(
-        "request",
-        lambda r: noise.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None,
-    )
-    return noise

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import listen
+from tests.support.browser import listen
 from tests.support.results import make_results
 
 from ocular.report.page import page

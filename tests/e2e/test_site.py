@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.e2e.conftest import listen
+from tests.support.browser import listen
 
 ROOT = Path(__file__).parents[2]
 ARTEFACTS = ROOT / "out" / "screenshots"

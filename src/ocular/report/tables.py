@@ -145,6 +145,8 @@ def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         theirs = f" ({paper[column][paper['maps'].index(row['map'])]:,})" if column in paper else ""
         return f"{int(row[column]):,}{theirs}"
 
+    maps = maps_in_order(rows[0]["world"], {row["map"] for row in rows})
+    in_place = {name: place for place, name in enumerate(maps)}
     body = [
         (
             f"{row['map']}, seed {row['seed']}",
@@ -152,7 +154,7 @@ def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             f"{int(row['footprints']):,}",
             beside_paper(row, "test_cases"),
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: (in_place[row["map"]], int(row["seed"])))
     ]
     return Table("data (the paper's)", ("map", "transitions", "distinct footprints", "test cases"), body)
 
