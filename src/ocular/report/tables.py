@@ -142,7 +142,8 @@ def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
     def beside_paper(row: Mapping[str, Any], column: str) -> str:
         paper = published(row["world"], "datasets")
-        theirs = f" ({paper[column][paper['maps'].index(row['map'])]:,})" if column in paper else ""
+        known = column in paper and row["map"] in paper["maps"]
+        theirs = f" ({paper[column][paper['maps'].index(row['map'])]:,})" if known else ""
         return f"{int(row[column]):,}{theirs}"
 
     maps = maps_in_order(rows[0]["world"], {row["map"] for row in rows})

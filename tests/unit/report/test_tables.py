@@ -6,6 +6,7 @@ from ocular.errors import InputError
 from ocular.report import coverage_table, print_table, with_tables
 from ocular.report.documents import markdown
 from ocular.report.style import METHOD_LOOKS
+from ocular.report.tables import dataset_table
 
 
 def row(map_name, method, region, coverage, volume=1.0):
@@ -43,6 +44,14 @@ def test_every_paper_column_is_known():
     for metric in ("coverage", "volume"):
         for line in coverage_table(rows, "planar", metric).rows:
             assert all("(" in cell for cell in line[1:]), line
+
+
+def test_data_stand_in_the_papers_order_of_maps():
+    counts = {"transitions": "79921", "footprints": "1027", "test_cases": "4096"}
+    rows = [{"world": "planar", "map": m, "seed": s, **counts} for s in "10" for m in ("H", "mine", "S")]
+    lines = dataset_table(rows).rows
+    assert [line[0] for line in lines][:3] == ["S, seed 0", "S, seed 1", "H, seed 0"]
+    assert lines[0][1:] == ("79,921 (79,900)", "1,027", "4,096 (4,096)")
 
 
 def test_markdown_and_terminal(capsys):
