@@ -1,4 +1,4 @@
-"""Every drive of every method on every map, with speed as colour: the paper's Figs. 4, 5 and 9."""
+"""Every drive of every method on every map, with speed as colour: the paper's Figs. 4, 5, 6 and 9."""
 
 from __future__ import annotations
 
