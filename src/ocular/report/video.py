@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ocular.errors import InputError
 from ocular.footprint.grid import LabelGrid
@@ -102,7 +103,8 @@ class Stage:
         seeing = any(film.look for film in films)
         parts = (height, IMAGES, STRIP) if seeing else (height, STRIP)
         size = (PANEL * columns, sum(parts) + 0.5)
-        self._figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
+        room = ConstrainedLayoutEngine(h_pad=0.08)  # [inch], so that no title touches the edge
+        self._figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout=room)
         self._figure.supxlabel(LEGEND, fontsize=8.5, color="#444444")
         rows = self._figure.add_gridspec(len(parts), 1, height_ratios=parts)
         maps = rows[0].subgridspec(1, len(films)).subplots(squeeze=False)[0]
