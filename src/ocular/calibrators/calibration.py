@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from ocular.calibrators.features import FeatureMap
-from ocular.calibrators.levels import Levels, interpolated
+from ocular.calibrators.levels import Levels, raised
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
 from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
@@ -34,7 +34,7 @@ class Calibration:
     encoder: ConvEncoder | None = None  # None: cells do not depend on what is seen
     partition: Partition = field(default_factory=WholeSpace)
     scores: CellScores | None = None
-    levels: Levels | None = None  # logged values between which thresholds are interpolated
+    levels: Levels | None = None  # logged values between which thresholds are raised
     fallback: bool = False  # starved cells take their nearest sufficient ancestor's threshold
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -51,12 +51,13 @@ class Calibration:
         return self.partition.apply(self._process(inputs))
 
     def threshold(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
-        """q_hat of each input: that of its cell, or what lies between two cells' between logged values."""
+        """q_hat of each input: that of its cell, or more between logged values."""
         rows, of_cell = self._process(inputs), self.thresholds(alpha)
+        own = of_cell[self.partition.apply(rows)]
         if self.levels is None:
-            return of_cell[self.partition.apply(rows)]
+            return own
         below, above, share = self.levels.neighbours(rows)
-        return interpolated(of_cell[self.partition.apply(below)], of_cell[self.partition.apply(above)], share)
+        return raised(own, of_cell[self.partition.apply(below)], of_cell[self.partition.apply(above)], share)
 
     def _process(self, inputs: Inputs) -> Floats:
         return process(inputs, self.features, self.encoder)
