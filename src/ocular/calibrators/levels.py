@@ -5,8 +5,7 @@ slower logs, and a planner that looks for small regions goes and stays exactly t
 raised to what lies between those at the two neighbouring logged values, in proportion to the feature's
 square: so grows a squared distance when the error is proportional to the feature. They are never lowered, so
 every cell keeps its promise; at logged values nothing changes, and where logs are dense nothing does either.
-(Lowering them just above a split, by the same rule, was tried: coverage on ice then scatters round 90 %, by half
-a point to either side, as nothing calibrates the lower threshold.)
+Lowering them just above a split, by the same rule, would leave coverage there to the assumption alone.
 """
 
 from __future__ import annotations
