@@ -137,7 +137,7 @@ def _subcommand(name: str, importer: type[Importer]) -> Any:
     options: Any = importer
     made = make_dataclass(
         f"Import{importer.__name__}",
-        [("source", tyro.conf.OmitArgPrefixes[options])],
+        [("source", Annotated[options, tyro.conf.arg(prefix_name=False)])],
         bases=(Into,),
         frozen=True,
         kw_only=True,

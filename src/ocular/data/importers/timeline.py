@@ -1,8 +1,8 @@
 """Messages with time stamps, matched and resampled: arrays of stamps [ns] in, arrays of steps out.
 
 A bag's messages come in the order in which they were received, which never runs backwards. Their own stamps
-may: a clock is set, a simulation starts again. Where odometry's stamps fall back, all that follows is put on a
-later stretch of one time axis, so that stamps from before and after never match each other.
+may: a clock is set, a simulation starts again. Where odometry's stamps fall back, all that follows is put on
+a later stretch of one time axis, so that stamps from before and after never match each other.
 """
 
 from __future__ import annotations
