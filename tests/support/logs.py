@@ -2,13 +2,14 @@
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 from tests.support.bags import SECOND, Event, mounted
 
+from ocular.footprint import Camera
 from ocular.records import Transitions
 from ocular.seeds import stream
 from ocular.worlds.collect import GridSpec, collect_transitions
@@ -29,9 +30,9 @@ class Logs:
     classes: tuple[str, ...]
 
 
-def record(name: str = "icySide", steps: int = 200) -> Logs:
+def record(name: str = "icySide", steps: int = 200, camera: Camera = CAMERA) -> Logs:
     """Steps drawn from the grid of a road."""
-    world = open_junction(name)
+    world = replace(open_junction(name), camera=camera)
     every = collect_transitions(world, GridSpec(8, 4, 4), stream(0, "logs"))
     chosen = every.take(np.sort(stream(0, "chosen").choice(len(every), steps, replace=False)))
     inputs = chosen.inputs
@@ -45,7 +46,8 @@ def record(name: str = "icySide", steps: int = 200) -> Logs:
 
 def events_of(logs: Logs, rows=slice(None), *, millimetres: bool = False) -> list[Event]:
     """The messages of a bag: two of odometry, a command and two images a step."""
-    inputs, events = logs.steps.inputs, [Event("camera", 0, CAMERA), mounted(CAMERA, 0)]
+    camera = logs.world.camera
+    inputs, events = logs.steps.inputs, [Event("camera", 0, camera), mounted(camera, 0)]
     for i in range(len(inputs))[rows]:
         time, yaw = (i + 1) * EVERY * SECOND, inputs.headings[i]
         for at, state in ((time, inputs.states[i]), (time + round(DT * SECOND), logs.steps.next_states[i])):
@@ -67,7 +69,7 @@ def write_replicator(folder: Path, logs: Logs, *, colours: bool = True, ranges: 
     """What BasicWriter writes, and states.csv."""
     folder.mkdir()
     inputs = logs.steps.inputs
-    rays = np.linalg.norm(CAMERA.rays, axis=-1)
+    rays = np.linalg.norm(logs.world.camera.rays, axis=-1)
     palette = np.array([[40 + 13 * i, 250 - 11 * i, 7 * i, 255] for i in range(len(logs.classes))], np.uint8)
     for i, (depth, kinds) in enumerate(zip(logs.depths, logs.semantics, strict=True)):
         name = "distance_to_camera" if ranges else "distance_to_image_plane"
@@ -77,7 +79,7 @@ def write_replicator(folder: Path, logs: Logs, *, colours: bool = True, ranges: 
         keys = [str(tuple(c.tolist())) if colours else str(k) for k, c in enumerate(palette)]
         labels = {key: {"class": name} for key, name in zip(keys, logs.classes, strict=True)}
         (folder / f"semantic_segmentation_labels_{i:04d}.json").write_text(json.dumps(labels))
-        params = camera_params(inputs.states[i, :2], inputs.headings[i])
+        params = camera_params(logs.world.camera, inputs.states[i, :2], inputs.headings[i])
         (folder / f"camera_params_{i:04d}.json").write_text(json.dumps(params))
     names = ("x", "y", "vx", "vy")
     with open(folder / "states.csv", "w", newline="") as file:
@@ -89,17 +91,17 @@ def write_replicator(folder: Path, logs: Logs, *, colours: bool = True, ranges: 
     return folder
 
 
-def camera_params(position, heading) -> dict:
+def camera_params(camera: Camera, position, heading) -> dict:
     """The world camera's entry of a frame: matrices for row vectors, the camera looking along -z."""
     cosine, sine = np.cos(heading), np.sin(heading)
     turn = np.array([[cosine, sine, 0], [-sine, cosine, 0], [0, 0, 1]])  # robot's axes in the world
-    down = CAMERA.pitch
+    down = camera.pitch
     ahead = np.array([np.cos(down), 0, -np.sin(down)]) @ turn
     right = np.array([0, -1.0, 0]) @ turn
     pose = np.eye(4)
     pose[:3, :3] = [right, np.cross(right, ahead), -ahead]
-    pose[3, :3] = [*position, CAMERA.height]
-    lens = CAMERA.intrinsics
+    pose[3, :3] = [*position, camera.height]
+    lens = camera.intrinsics
     projection = np.zeros((4, 4))
     projection[0, 0], projection[1, 1] = 2 * lens.fx / lens.width, 2 * lens.fy / lens.height
     projection[2, 0], projection[2, 1] = 1 - 2 * lens.cx / lens.width, 2 * lens.cy / lens.height - 1
@@ -115,7 +117,7 @@ def camera_params(position, heading) -> dict:
 
 def write_arrays(file: Path, logs: Logs, *, compressed: bool = False) -> Path:
     """All in one .npz."""
-    inputs, lens = logs.steps.inputs, CAMERA.intrinsics
+    inputs, lens = logs.steps.inputs, logs.world.camera.intrinsics
     (np.savez_compressed if compressed else np.savez)(
         file,
         states=inputs.states,

@@ -121,7 +121,7 @@ def _column(values: tuple[str, ...]) -> Array:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return math.nan if "_" in text else float(text)  # Python would read 1_000 as a thousand
     except ValueError:
         return math.nan
 

@@ -92,12 +92,28 @@ def open_bag(path: Path) -> Iterator[Bag]:
     from rosbags.typesys import Stores, get_typestore
 
     with _damage(path):
+        for database in path.glob("*.db3") if path.is_dir() else ():
+            _check_whole(database)
         reader = AnyReader([path], default_typestore=get_typestore(Stores.LATEST))
         reader.open()
     try:
         yield Bag(path, reader)
     finally:
         reader.close()
+
+
+def _check_whole(database: Path) -> None:
+    """Raise if pages are missing at the end of an SQLite file, which SQLite itself reads as zeros."""
+    with open(database, "rb") as file:
+        header = file.read(100)
+    page = int.from_bytes(header[16:18], "big")
+    wanted = (65536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+    trusted = header[24:28] == header[92:96]  # the number of pages is that of the last change
+    if len(header) < 100 or (trusted and database.stat().st_size < wanted):
+        raise DamagedFileError(
+            f"cannot read {database}: it was cut to {database.stat().st_size} bytes; allowed is a whole bag, "
+            f"of {wanted} bytes"
+        )
 
 
 @contextmanager

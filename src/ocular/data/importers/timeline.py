@@ -85,11 +85,12 @@ def grid(times: Indices, dt: int, longest: int) -> tuple[Indices, npt.NDArray[np
 
 def interpolate(times: Indices, values: Floats, moments: Indices) -> Floats:
     """Values (n, c) at moments inside of the times; exact where a moment is a time."""
-    if len(times) == 1:
-        return np.repeat(values, len(moments), axis=0)
-    before = (np.searchsorted(times, moments, "right") - 1).clip(0, len(times) - 2)
-    share = (moments - times[before]) / (times[before + 1] - times[before])
-    change = share[:, None] * (values[before + 1] - values[before])
+    if not len(times):
+        return np.empty((len(moments), values.shape[1]))
+    before = (np.searchsorted(times, moments, "right") - 1).clip(0)
+    after = (before + 1).clip(max=len(times) - 1)
+    share = (moments - times[before]) / np.maximum(times[after] - times[before], 1)
+    change = share[:, None] * (values[after] - values[before])
     return np.asarray(np.where(share[:, None] == 0, values[before], values[before] + change))
 
 
