@@ -49,12 +49,12 @@ class Ids:
 
     def __init__(self, found: Sequence[int]) -> None:
         self.found = tuple(found)
-        self._index = np.zeros(HIGHEST, np.uint16)
+        self._index = np.zeros(HIGHEST, np.uint8 if len(self.found) <= 256 else np.uint16)
         self._index[list(self.found)] = np.arange(len(self.found))
 
-    def index(self, ids: npt.NDArray[Any]) -> npt.NDArray[np.uint16]:
+    def index(self, ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """An image of indices into `found`."""
-        return np.asarray(self._index[ids])
+        return np.take(self._index, ids)
 
 
 def new_marks() -> npt.NDArray[np.bool_]:
