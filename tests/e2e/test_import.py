@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +29,7 @@ from ocular.calibrators import SplitCP, ocular
 from ocular.data import TransitionStore
 from ocular.partition import TreeSettings
 from ocular.records import Transitions
-from ocular.worlds.junction import CAMERA, GEOMETRY, JunctionWorld
+from ocular.worlds.junction import CAMERA, CLASSES, GEOMETRY, JunctionWorld
 from ocular.worlds.map_file import PLANAR_LABELS
 
 VIEW = ("--max-range", "12", "--field-of-view", "45", "--labels", *PLANAR_LABELS)
@@ -201,3 +204,81 @@ def test_a_killed_import_goes_on_and_ends_the_same(run, logs, by_number, tmp_pat
     said = run("import", "bag", bag, "--store", store, *into)
     assert f"60 steps, {16 * parts} of them by an earlier run, 60 used" in said
     assert contents(store) == contents(tmp_path / "whole")
+
+
+def test_the_document_s_examples(run, logs, tmp_path, monkeypatch):
+    """As in docs/import.md; the bag and the folder have the document's classes."""
+    document = Path(__file__).parents[2] / "docs" / "import.md"
+    found = re.findall(r"<!-- (?:run|file): (\S+) -->\n```\w*\n(.*?)```", document.read_text(), re.DOTALL)
+    blocks = dict(found)
+    monkeypatch.chdir(tmp_path)
+    Path("classes.toml").write_text(blocks["classes.toml"])
+    names = ("sky", "asphalt", "snow", "kerb")
+    words = ("UNKNOWN", "NOMINAL", "LOW_FRICTION", "OCCUPIED")
+    number = np.array([words.index(CLASSES.label_of[name]) for name in logs.classes], np.uint8)
+    few = replace(
+        logs,
+        steps=logs.steps.take(np.arange(5)),
+        semantics=number[logs.semantics[:5]],
+        depths=logs.depths[:5],
+    )
+    write_bag(Path("road.bag"), events_of(few), 1)
+    write_replicator(Path("frames"), replace(few, classes=names))
+    exec(compile(blocks["arrays"], "import.md", "exec"), {})
+    for block, used in (("import_arrays", 500), ("import_bag", 5), ("import_replicator", 5)):
+        for line in blocks[block].strip().splitlines():
+            said = run(*shlex.split(line)[1:])
+        assert f"{used} steps, {used} used" in said
+    imported = [TransitionStore.open(store).load().inputs.footprints for store in ("road", "isaac")]
+    assert (imported[0].cells == imported[1].cells).mean() > 0.995
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("arrays", "{npz}", "--environment", "a/b"), "the environment is named 'a/b'; allowed are up to 60"),
+        (("arrays", "{npz}", "--environment", "a"), "neither labels nor a class table are given"),
+        (("arrays", "--environment", "a"), "no recording is named"),
+        (("arrays", "{npz}", "--environment", "a", *VIEW[4:]), "a new store needs both"),
+        (("arrays", "{npz}", "--environment", "a", *VIEW), "camera_height is None, camera_pitch None"),
+        (("arrays", "{npz}", "--environment", "a", *VIEW, *STANDING), "there is no class table"),
+        (
+            ("arrays", "{npz}", "--environment", "a", *VIEW, "--classes", "absent.toml"),
+            "no class table absent.toml",
+        ),
+        (("topics", "{npz}.bag"), "there is no"),
+    ],
+)
+def test_bad_requests_are_one_line_and_leave_nothing(run, logs, tmp_path, arguments, complaint):
+    file = write_arrays(tmp_path / "road.npz", logs.first(2))
+    store = () if arguments[0] == "topics" else ("--store", tmp_path / "store")
+    with pytest.raises(SystemExit) as caught:
+        run("import", *(str(each).format(npz=file) for each in arguments), *store)
+    assert complaint in str(caught.value.code)
+    assert not (tmp_path / "store").exists()
+
+
+def test_another_import_must_fit_the_store(run, logs, by_name, tmp_path):
+    few = logs.first(3)
+    first, second = write_arrays(tmp_path / "a.npz", few), tmp_path / "b.npz"
+    into = ("--store", tmp_path / "store", "--environment", "road", "--classes", by_name, *STANDING)
+    run("import", "arrays", first, *into, *VIEW)
+    write_arrays(second, replace(few, depths=few.depths * np.float32(1.01)))
+    before = contents(tmp_path / "store")
+    for wrong, complaint in (
+        (("--max-range", "5"), "max_range=5.0"),
+        (("--labels", "OCCUPIED", "UNKNOWN", "NOMINAL", "LOW_FRICTION", "ICE"), "'ICE'"),
+        (("--labels", "OCCUPIED", "UNKNOWN"), "'asphalt' is 'NOMINAL'; allowed are"),
+    ):
+        with pytest.raises(SystemExit) as caught:
+            run("import", "arrays", second, *into, *wrong)
+        assert complaint in str(caught.value.code)
+    poses = replace(few.steps.inputs, states=few.steps.inputs.states[:, :3])
+    shorter = replace(few.steps, inputs=poses, next_states=few.steps.next_states[:, :3])
+    write_arrays(tmp_path / "c.npz", replace(few, steps=shorter))
+    with pytest.raises(SystemExit, match="has states of 3 and actions of 2 entries; allowed are 4 and 2"):
+        run("import", "arrays", tmp_path / "c.npz", *into)
+    assert contents(tmp_path / "store") == before
+    said = run("import", "arrays", second, *into)  # the rest is the store's
+    assert "3 steps, 3 used" in said
+    assert len(TransitionStore.open(tmp_path / "store").load()) == 6

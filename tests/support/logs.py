@@ -29,6 +29,11 @@ class Logs:
     semantics: np.ndarray  # (n, h, w), indices into classes
     classes: tuple[str, ...]
 
+    def first(self, n: int) -> "Logs":
+        """The first n steps."""
+        steps = self.steps.take(np.arange(n))
+        return replace(self, steps=steps, depths=self.depths[:n], semantics=self.semantics[:n])
+
 
 def record(name: str = "icySide", steps: int = 200, camera: Camera = CAMERA) -> Logs:
     """Steps drawn from the grid of a road."""
