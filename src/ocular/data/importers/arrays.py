@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ocular.data.importers.base import Account, Importer, Recording, Steps, Target, check_exists
+from ocular.data.importers.base import Account, Importer, Recording, Steps, Target, check_exists, tracked
 from ocular.data.importers.columns import Columns, Rows, open_columns
 from ocular.data.importers.seeing import DepthKind, Ids, Seer, mark_ids, new_marks
 from ocular.data.importers.trajectory import steps_of
@@ -142,8 +142,7 @@ class _Ready(Recording):
         """Renumber them."""
         number = np.array([self.target.labels.index(name) for name in self._names], np.uint8)
         found: list[Labels | str] = []
-        for view in views:
-            cells = self._footprints[int(view)]
+        for cells in self._footprints.read(views.tolist()):
             if int(cells.min()) < 0 or int(cells.max()) >= len(number):
                 found.append("footprint with numbers that have no label")
             else:
@@ -188,8 +187,11 @@ class _Imaged(Recording):
 
     def _mark(self, views: Indices) -> list[int]:
         seen = new_marks()
-        for view in views:
-            if not mark_ids(np.ascontiguousarray(self._semantics[int(view)]).ravel(), seen):
+        images = tracked(
+            self._semantics.read(views.tolist()), f"looking through {self.path.name}", len(views)
+        )
+        for view, image in zip(views, images, strict=True):
+            if not mark_ids(np.ascontiguousarray(image).ravel(), seen):
                 raise InputError(
                     f"{self.path}: row {view} of semantics holds a number out of bounds; allowed are 0 to "
                     f"{len(seen) - 1}"
@@ -199,12 +201,8 @@ class _Imaged(Recording):
     def look(self, views: Indices) -> list[Labels | str]:
         """Project them."""
         return [
-            self._seer.footprint(
-                self._camera,
-                self._depth[int(view)],
-                self._ids.index(self._semantics[int(view)]),
-                self._classes,
-                self._kind,
+            self._seer.footprint(self._camera, depth, self._ids.index(ids), self._classes, self._kind)
+            for depth, ids in zip(
+                self._depth.read(views.tolist()), self._semantics.read(views.tolist()), strict=True
             )
-            for view in views
         ]

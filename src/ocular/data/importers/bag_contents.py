@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ocular.data.importers import ros
+from ocular.data.importers.base import tracked
 from ocular.data.importers.seeing import mark_ids, new_marks
 from ocular.data.importers.timeline import Stamps
 from ocular.footprint import Intrinsics
@@ -80,7 +81,8 @@ def look_through(bag: ros.Bag, topics: Topics, entries: Sequence[str]) -> Conten
     """Read a bag once."""
     found = Contents()
     roles = {getattr(topics, role): role for role in ("odometry", "command", "depth", "label", "camera")}
-    for message in bag.messages(list(roles)):
+    total = sum(bag.counts[topic] for topic in roles)
+    for message in tracked(bag.messages(list(roles)), f"looking through {bag.path.name}", total):
         role, content = roles[message.topic], message.content
         if role == "odometry":
             found.odometry.add(message, ros.pose_and_twist(content))

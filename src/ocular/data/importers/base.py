@@ -10,18 +10,21 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ocular.errors import InputError, check_shape
 from ocular.footprint import ClassTable
+from ocular.progress import progress
 from ocular.records import Floats, FootprintGeometry, Footprints, Indices, Inputs, Labels, Transitions
 
 RESTING = 1e-6  # [m/s]; below it velocity has no direction
+T = TypeVar("T")
+_STRIDE = 100  # items between two reports of progress
 _EDGE = 4096  # [bytes] at a file's start and end, by which it is told from another of its name and size
 
 
@@ -148,6 +151,15 @@ class Importer(ABC):
     @abstractmethod
     def plan(self, path: Path, target: Target) -> Recording:
         """Look through a recording: what can be used, and what not. Nothing is written."""
+
+
+def tracked(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """The same items, with progress."""
+    with progress(what, -(-total // _STRIDE)) as advance:
+        for number, item in enumerate(items, 1):
+            yield item
+            if number % _STRIDE == 0:
+                advance(f"{number:,} of {total:,}")
 
 
 def identity(path: Path) -> str:

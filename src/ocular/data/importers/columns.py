@@ -8,11 +8,11 @@ from __future__ import annotations
 import csv
 import math
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 
 class Rows(Protocol):
-    """A large array, read a row at a time."""
+    """A large array that stays on disk."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -33,8 +33,8 @@ class Rows(Protocol):
     def dtype(self) -> np.dtype[Any]:
         """As of an array."""
 
-    def __getitem__(self, row: int, /) -> Array:
-        """One row."""
+    def read(self, rows: Iterable[int]) -> Iterator[Array]:
+        """These rows, one after the other; cheap in ascending order."""
 
 
 class Columns:
@@ -84,7 +84,7 @@ def open_columns(path: Path) -> Columns:
     """A .npz file, or a directory of .npy files."""
     if path.is_dir():
         files = {file.stem: file for file in sorted(path.glob("*.npy"))}
-        return Columns(path, _each(files, _load), _each(files, _map))
+        return Columns(path, _each(files, _load), _each(files, _Mapped))
     if path.suffix != ".npz":
         raise InputError(
             f"{path} is neither a .npz file nor a directory of .npy files; allowed are these two"
@@ -134,45 +134,61 @@ def _load(file: Path) -> Array:
     return np.asarray(np.load(file, allow_pickle=False))
 
 
-def _map(file: Path) -> Rows:
-    mapped: Rows = np.load(file, mmap_mode="r", allow_pickle=False)
-    return mapped
-
-
 def _load_member(path: Path, member: str) -> Array:
     with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
         return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
 
 
+class _Mapped:
+    """Rows of a .npy file."""
+
+    def __init__(self, file: Path) -> None:
+        self._array: Array = np.load(file, mmap_mode="r", allow_pickle=False)
+        self.shape, self.dtype = self._array.shape, self._array.dtype
+
+    def read(self, rows: Iterable[int]) -> Iterator[Array]:
+        """These rows."""
+        for row in rows:
+            yield self._array[row]
+
+
 class _Member:
-    """Rows of one array of a .npz file; cheap as long as they are asked for in ascending order."""
+    """Rows of one array of a .npz file."""
 
     def __init__(self, path: Path, member: str) -> None:
         self._path, self._name = path, member
-        self._stream: IO[bytes] = zipfile.ZipFile(path).open(member)  # noqa: SIM115
-        version = np.lib.format.read_magic(self._stream)
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in read:
-            raise InputError(f"{path}: {member} is of the version {version}; allowed are {list(read)}")
-        self.shape, fortran, self.dtype = read[version](self._stream)
+        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+            version = np.lib.format.read_magic(stream)
+            headers = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }
+            if version not in headers:
+                raise InputError(f"{path}: {member} is of the version {version}; allowed are {list(headers)}")
+            self.shape, fortran, self.dtype = headers[version](stream)
+            self._start = stream.tell()
         if fortran or self.dtype.hasobject:
             raise InputError(
                 f"{path}: {member} is {self.dtype}, in Fortran's order: {fortran}; allowed are numbers in "
-                "C's "
-                "(np.ascontiguousarray)"
+                "C's (np.ascontiguousarray)"
             )
-        self._start = self._stream.tell()
 
-    def __getitem__(self, row: int, /) -> Array:
+    def read(self, rows: Iterable[int]) -> Iterator[Array]:
+        """These rows."""
         size = math.prod(self.shape[1:]) * self.dtype.itemsize
-        with _damage(self._path, self._name):
-            self._stream.seek(self._start + row * size)
-            data = self._stream.read(size)
-        if len(data) != size:
-            raise DamagedFileError(
-                f"{self._path}: {self._name} ends in row {row}; allowed are {self.shape[0]}"
-            )
-        return np.frombuffer(data, self.dtype).reshape(self.shape[1:])
+        with (
+            _damage(self._path, self._name),
+            zipfile.ZipFile(self._path) as archive,
+            archive.open(self._name) as stream,
+        ):
+            for row in rows:
+                stream.seek(self._start + row * size)
+                data = stream.read(size)
+                if len(data) != size:
+                    raise DamagedFileError(
+                        f"{self._path}: {self._name} ends in row {row}; allowed are {self.shape[0]} whole"
+                    )
+                yield np.frombuffer(data, self.dtype).reshape(self.shape[1:])
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from ocular.data.importers.base import (
     Target,
     check_exists,
     identity,
+    tracked,
 )
 from ocular.data.importers.columns import Columns, open_columns, read_csv
 from ocular.data.importers.replicator_files import (
@@ -103,7 +104,7 @@ class Replicator(Importer):
     def _classes(self, folder: Folder, frames: Mapping[int, str]) -> set[str]:
         found: set[str] = set()
         known: dict[str, Any] = {}  # most frames have the same text
-        for frame in frames.values():
+        for frame in tracked(frames.values(), f"looking through {folder.path.name}", len(frames)):
             text = folder.text("labels", frame)
             if text not in known:
                 known[text] = legend(folder.file("labels", frame), text, self.semantic_type)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,16 +80,11 @@ class Bag:
 @contextmanager
 def open_bag(path: Path) -> Iterator[Bag]:
     """A .bag file of ROS 1, or the directory of a bag of ROS 2."""
-    if "rosbags" not in sys.modules:
-        try:
-            import rosbags  # noqa: F401
-        except ImportError as error:
-            raise InputError(
-                "bags are read by rosbags, which is not there; pip install 'ocular[bags]'"
-            ) from error
-    from rosbags.highlevel import AnyReader
-    from rosbags.typesys import Stores, get_typestore
-
+    try:
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError as error:
+        raise InputError("bags are read by rosbags, which is not installed: 'ocular[bags]'") from error
     with _damage(path):
         for database in path.glob("*.db3") if path.is_dir() else ():
             _check_whole(database)

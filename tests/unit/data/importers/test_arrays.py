@@ -3,6 +3,7 @@ import pytest
 
 from ocular.data.importers import Arrays, Target, import_recordings
 from ocular.data.importers.columns import open_columns
+from ocular.data.store import TransitionStore
 from ocular.errors import DamagedFileError, InputError
 from ocular.footprint import ClassTable, Intrinsics, Projector
 from ocular.footprint.camera import Camera
@@ -172,3 +173,34 @@ def test_files_that_are_cut_short_or_hold_code_are_refused(rng, tmp_path):
     (folder / "footprints.npy").write_bytes(whole_file[:-1])
     with pytest.raises(DamagedFileError, match="cannot read footprints"):
         Arrays().plan(folder, TARGET)
+
+
+def test_no_more_than_a_part_is_read_at_a_time(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("ocular.data.importers.writing.PART_ROWS", 5)
+    given = columns(rng)
+    recording = Arrays().plan(saved(tmp_path, given), TARGET)
+    read, lengths = recording.read, []
+
+    def counted(rows):
+        lengths.append(rows.stop - rows.start)
+        return read(rows)
+
+    recording.read = counted
+    (result,) = import_recordings(tmp_path / "store", TARGET, [recording])
+    assert lengths == [5, 5, 2]
+    store = TransitionStore.open(tmp_path / "store")
+    assert len(store.parts) == 3
+    np.testing.assert_array_equal(store.load().inputs.states, given["states"])
+    assert result.used == 12
+
+
+def test_a_part_of_which_nothing_is_used_is_not_tried_again(rng, tmp_path, monkeypatch):
+    monkeypatch.setattr("ocular.data.importers.writing.PART_ROWS", 4)
+    given = columns(rng)
+    given["footprints"][4:8] = 9
+    path = saved(tmp_path, given)
+    (first,) = import_recordings(tmp_path / "store", TARGET, [Arrays().plan(path, TARGET)])
+    (again,) = import_recordings(tmp_path / "store", TARGET, [Arrays().plan(path, TARGET)])
+    assert (first.used, first.resumed, again.used, again.resumed) == (8, 0, 8, 12)
+    assert first.dropped == again.dropped == {"footprint with numbers that have no label": 4}
+    assert len(TransitionStore.open(tmp_path / "store").parts) == 2

@@ -1,5 +1,6 @@
 """Bags as robots record them: rates that differ, clocks that jump, messages that are missing or damaged."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -314,3 +315,10 @@ def test_the_same_bag_with_other_settings_is_refused(plan, tmp_path):
     (again,) = import_recordings(tmp_path / "store", TARGET, [recording])
     assert (again.used, again.resumed) == (5, 5)
     assert len(TransitionStore.open(tmp_path / "store").load()) == 5
+
+
+def test_without_rosbags_an_import_says_what_to_install(monkeypatch, tmp_path):
+    (tmp_path / "drive.bag").touch()
+    monkeypatch.setitem(sys.modules, "rosbags.highlevel", None)
+    with pytest.raises(InputError, match=r"is not installed: 'ocular\[bags\]'"):
+        OPTIONS.plan(tmp_path / "drive.bag", TARGET)
