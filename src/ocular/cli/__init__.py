@@ -12,6 +12,7 @@ from ocular.cli.calibrate import Calibrate
 from ocular.cli.collect import Collect
 from ocular.cli.demo import Demo
 from ocular.cli.drive import Drive
+from ocular.cli.import_logs import Import
 from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
 from ocular.cli.scene import WriteScene
@@ -19,6 +20,7 @@ from ocular.errors import CalibrationWarning, OcularError
 
 Command = (
     Annotated[Collect, tyro.conf.subcommand("collect")]
+    | Annotated[tyro.conf.OmitArgPrefixes[Import], tyro.conf.subcommand("import")]
     | Annotated[Calibrate, tyro.conf.subcommand("calibrate")]
     | Annotated[Drive, tyro.conf.subcommand("drive")]
     | Annotated[Demo, tyro.conf.subcommand("demo")]
