@@ -8,6 +8,11 @@ Logs and a model in, a calibration out; ask it how far the model can be trusted 
 
     region = ocular.load("robot.ocular").region(inputs, alpha=0.1)   # holds the next state with 90 %
     region.marginal((0, 1)).semi_axes()                              # its shadow on the ground
+
+On the robot, one action at a time::
+
+    robot = ocular.Deployment.load("robot.ocular", alpha=0.1)
+    answer = robot.query(state, action, footprint, heading)          # answer.region, .xi, .ellipse, .verdict
 """
 
 from importlib.metadata import version
@@ -26,6 +31,7 @@ from ocular.calibrators import (
 )
 from ocular.conformal import Region
 from ocular.data import TransitionStore
+from ocular.deployment import Answer, Deployment, Verdict
 from ocular.dynamics import GaussianModel, LinearGaussian, double_integrator
 from ocular.encoding import ConvEncoder
 from ocular.errors import CalibrationWarning, DamagedFileError, InputError, OcularError
@@ -42,11 +48,13 @@ __version__ = version("ocular")
 
 __all__ = [
     "METHODS",
+    "Answer",
     "Calibration",
     "CalibrationWarning",
     "Calibrator",
     "ConvEncoder",
     "DamagedFileError",
+    "Deployment",
     "FootprintGeometry",
     "Footprints",
     "Gaussian",
@@ -60,6 +68,7 @@ __all__ = [
     "SplitCP",
     "TransitionStore",
     "Transitions",
+    "Verdict",
     "concatenate",
     "double_integrator",
     "load",
