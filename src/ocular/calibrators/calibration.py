@@ -56,11 +56,11 @@ class Calibration:
 
     def look_up(self, rows: Floats, of_cell: Floats) -> Floats:
         """The same of processed rows, given what `thresholds` found once and for all."""
-        own = of_cell[self.partition.apply(rows)]
         if self.levels is None:
-            return own
+            return of_cell[self.partition.apply(rows)]
         below, above, share = self.levels.neighbours(rows)
-        return raised(own, of_cell[self.partition.apply(below)], of_cell[self.partition.apply(above)], share)
+        cells = self.partition.apply(np.concatenate([rows, below, above])).reshape(3, len(rows))
+        return raised(of_cell[cells[0]], of_cell[cells[1]], of_cell[cells[2]], share)
 
     def process(self, inputs: Inputs) -> Floats:
         """What the partition looks at: features, then the latent of what is seen."""

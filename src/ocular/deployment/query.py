@@ -30,7 +30,7 @@ from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Footpri
 Images = tuple[npt.NDArray[Any], npt.NDArray[Any], Sequence[str]]
 """Depth [m], indices into class names, and these names: what a `Projector` takes."""
 
-_FIRST = np.zeros(1, np.int64)
+_FIRST, _ORIGIN = np.zeros(1, np.int64), np.zeros(2)
 _BLIND = Footprints(np.zeros((1, 1, 1), np.uint8), (OCCUPIED, UNKNOWN), FootprintGeometry(1, 1))
 
 
@@ -126,6 +126,14 @@ class Deployment:
         region = Region(one, threshold)
         return Answer(region, float(threshold) / self._chi2, self._judge(inputs, region, obstacles))
 
+    def encode(self, cells: Labels) -> Floats:
+        """The latent (dim,) of one checked footprint."""
+        encoder = self.calibration.encoder
+        assert encoder is not None
+        latent = np.empty(encoder.dim)
+        encoder.encode_into(cells, self._workspace(encoder).scratch, latent)
+        return latent
+
     def _project(self, images: Images) -> Labels:
         if self.projector is None:
             raise InputError("images are given; allowed are footprints, or images with a `projector`")
@@ -154,26 +162,25 @@ class Deployment:
         if calibration.features is not None:
             columns.append(calibration.features(inputs))
         if calibration.encoder is not None:
-            latent = np.empty((1, calibration.encoder.dim))
-            workspace = self._workspace(calibration.encoder)
-            calibration.encoder.encode_into(inputs.footprints.cells[0], workspace.scratch, latent[0])
-            columns.append(latent)
+            columns.append(self.encode(inputs.footprints.cells[0])[None])
         return np.concatenate(columns, axis=1) if columns else np.empty((1, 0))
 
     def _judge(self, inputs: Inputs, region: Region, obstacles: Obstacles | None) -> Verdict:
-        start, heading = inputs.states[0, :2], float(inputs.headings[0])
-        mean, cov = region.prediction.mean[:2], region.prediction.cov[:2, :2]
-        if obstacles is None:
-            if self.calibration.encoder is None:
-                return Verdict.UNJUDGED
-            # Into the frame of the robot, in which the footprint is.
-            turn = _rotation(-heading)
-            start, mean, cov = np.zeros(2), turn @ (mean - start), turn @ cov @ turn.T
-        if np.isinf(region.threshold):
+        encoder = self.calibration.encoder
+        if obstacles is None and encoder is None:
+            return Verdict.UNJUDGED
+        threshold = float(region.threshold)
+        if np.isinf(threshold):
             return Verdict.UNBOUNDED
-        if obstacles is None:
-            obstacles = self._own.workspace.obstacles(inputs.footprints.cells[0], mean, cov, region.threshold)
-        if obstacles is None or is_clear(start, mean, cov, float(region.threshold), obstacles):
+        start, mean, cov = inputs.states[0, :2], region.prediction.mean[:2], region.prediction.cov[:2, :2]
+        if obstacles is None and encoder is not None:
+            # Into the frame of the robot, in which the footprint is.
+            cosine, sine = np.cos(inputs.headings[0]), np.sin(inputs.headings[0])
+            turn = np.array([[cosine, sine], [-sine, cosine]])
+            start, mean, cov = _ORIGIN, turn @ (mean - start), turn @ cov @ turn.T
+            workspace = self._workspace(encoder)
+            obstacles = workspace.obstacles(inputs.footprints.cells[0], mean, cov, threshold)
+        if obstacles is None or is_clear(start, mean, cov, threshold, obstacles):
             return Verdict.CLEAR
         return Verdict.OBSTACLE
 
@@ -193,11 +200,6 @@ class Deployment:
 def _only(cov: Floats) -> Floats:
     """The covariance of a batch of one."""
     return cov if cov.ndim == 2 else cov[0]
-
-
-def _rotation(angle: float) -> Floats:
-    cosine, sine = np.cos(angle), np.sin(angle)
-    return np.array([[cosine, -sine], [sine, cosine]])
 
 
 def _check_same_view(projector: Projector, encoder: ConvEncoder) -> None:
