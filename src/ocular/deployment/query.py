@@ -40,7 +40,7 @@ class Verdict(Enum):
     CLEAR = "clear: no known obstacle in the region or on the way there"
     OBSTACLE = "not clear: the region, or the way there, meets a known obstacle"
     UNBOUNDED = "not clear: the region has no bounds, as too few logs are of such a situation"
-    UNJUDGED = "not judged: neither a footprint nor a map was given"
+    UNJUDGED = "not judged: no map was given, and this method knows no footprints"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,10 +191,15 @@ class Deployment:
         return workspace
 
     def _prepare(self, encoder: ConvEncoder) -> None:
-        """Ask once, so that kernels are compiled and tables made before the robot moves."""
-        model = self.calibration.model
-        cells = np.zeros((encoder.geometry.angles, encoder.geometry.ranges), np.uint8)
+        """Ask and judge once, so that kernels are compiled and tables made before the robot moves."""
+        model, geometry = self.calibration.model, encoder.geometry
+        cells = np.full((geometry.angles, geometry.ranges), encoder.labels.index(UNKNOWN), np.uint8)
+        cells[:, -1] = encoder.labels.index(OCCUPIED)
         self.query(np.zeros(model.state_dim), np.zeros(model.action_dim), cells, 0.0)
+        wide = geometry.max_range**2 * np.eye(2)
+        obstacles = self._workspace(encoder).obstacles(cells, _ORIGIN, wide, 1.0)
+        assert obstacles is not None
+        is_clear(_ORIGIN, _ORIGIN, wide, 1e-12, obstacles)
 
 
 def _only(cov: Floats) -> Floats:
