@@ -87,7 +87,7 @@ def _graph(encoder: ConvEncoder) -> Any:
         helper.make_node("Flatten", [f"hidden{len(CHANNELS)}"], ["flat"], axis=1),
         helper.make_node("Gemm", ["flat", "projection", "offset"], ["latent"], transB=1),
     ]
-    size = ["n", encoder.geometry.angles, encoder.geometry.ranges]
+    size: list[str | int | None] = ["n", encoder.geometry.angles, encoder.geometry.ranges]
     graph = helper.make_graph(
         nodes,
         "encoder",
