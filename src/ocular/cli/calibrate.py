@@ -133,12 +133,11 @@ class Calibrate:
 
         places = ", ".join(f"{name} {count:,}" for name, count in account.environments.items())
         print(f"{self.output}: {account.method} on {account.transitions:,} transitions: {places}")
-        rows = {"thresholds": account.thresholds, "xi": account.scales}
-        if account.points is not None:
-            rows = {"points a cell": account.points, **rows}
         cells = "1 cell" if account.cells == 1 else f"{account.cells} cells"
         print(f"{cells}; least, median and most at alpha = {account.alpha:g}:")
-        for name, spread in rows.items():
+        if (points := account.points) is not None:
+            print(f"  {'points a cell':14}{points.least:,.0f}, {points.median:,.0f}, {points.most:,.0f}")
+        for name, spread in (("threshold", account.thresholds), ("xi", account.scales)):
             print(f"  {name:14}{number(spread.least)}, {number(spread.median)}, {number(spread.most)}")
         if account.left_out:
             print("each environment left out, and tested by a calibration on the others:")
@@ -164,6 +163,9 @@ def load_stores(paths: tuple[Path, ...], without: tuple[str, ...] = ()) -> Trans
 
     if not paths:
         raise InputError("no store is given; allowed is at least one directory of a transition store")
+    twice = {str(path) for path in paths if [other.resolve() for other in paths].count(path.resolve()) > 1}
+    if twice:
+        raise InputError(f"{', '.join(sorted(twice))} is given more than once; allowed is each store once")
     stores = [TransitionStore.open(path) for path in paths]
     every_part = [part for store in stores for part in store.parts]
     for part in without:

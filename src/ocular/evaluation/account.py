@@ -20,6 +20,7 @@ from ocular.errors import CalibrationWarning, InputError
 from ocular.records import Floats, Transitions
 
 HANDFUL = 100  # transitions, below which a coverage of 90 % is known to 3 points at best
+SHORT = 0.05  # coverage that a left-out environment may lack before it is worth a warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,11 @@ def account(
         thresholds=Spread.of(thresholds),
         scales=Spread.of(thresholds / calibration.chi2(alpha)),
         left_out=tuple(left_out),
-        warnings=(*_of_environments(environments), *_of_cells(calibration, thresholds, alpha)),
+        warnings=(
+            *_of_environments(environments),
+            *_of_cells(calibration, thresholds, alpha),
+            *_of_left_out(left_out, alpha),
+        ),
     )
 
 
@@ -181,3 +186,15 @@ def _of_cells(calibration: Calibration, thresholds: Floats, alpha: float | Fract
         f"{int(starved.sum())} of {len(counts)} cells have fewer than the {needed} points that "
         f"alpha = {float(alpha):g} needs; {how}"
     ]
+
+
+def _of_left_out(left_out: Sequence[LeftOut], alpha: float | Fraction) -> list[str]:
+    found = []
+    for left in left_out:
+        tested, wanted = left.tested, 1 - float(alpha)
+        if tested is not None and tested.transitions >= HANDFUL and tested.coverage < wanted - SHORT:
+            found.append(
+                f"environment {left.environment!r} is covered to {tested.coverage:.1%} when left out, and "
+                f"{wanted:.1%} are wanted: it differs from the others in ways that this method does not see"
+            )
+    return found

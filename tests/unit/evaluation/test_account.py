@@ -57,6 +57,8 @@ def test_an_environment_left_out_is_tested_by_a_calibration_that_never_saw_it(lo
         assert found.tested.volume == pytest.approx(by_hand.scales(0.1)[0] ** 2)
     assert found.environment == "ice"
     assert found.tested.coverage < 0.7  # no other place tells of ice
+    warned = account(blank, logs, 0.1, [found]).warnings
+    assert ["'ice' is covered to" in text for text in warned] == [True]
 
 
 def test_what_cannot_be_left_out_says_why(logs):
