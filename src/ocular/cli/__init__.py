@@ -23,7 +23,7 @@ from ocular.cli.scene import WriteScene
 from ocular.errors import CalibrationWarning, OcularError
 
 # In the order in which they are used: a robot's own logs, the simulated worlds, the paper.
-COMMANDS: dict[str, tuple[type, str]] = {
+COMMANDS: dict[str, tuple[Any, str]] = {
     "calibrate": (Calibrate, "Logs and a model in, one portable file and its account out."),
     "evaluate": (Evaluate, "Test a calibration on other logs, and show where it misses."),
     "inspect": (Inspect, "Print a calibration's cells in words."),

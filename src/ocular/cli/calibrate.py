@@ -126,7 +126,11 @@ class Calibrate:
     def _training(self) -> TrainingSettings:
         from ocular.encoding import TrainingSettings
 
-        return TrainingSettings(epochs=4, most_footprints=1_500) if self.quick else TrainingSettings()
+        if not self.quick:
+            return TrainingSettings()
+        from ocular.experiments.planar_coverage import QUICK_EPOCHS, QUICK_FOOTPRINTS
+
+        return TrainingSettings(epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
 
     def _print(self, account: Account) -> None:
         from ocular.cli.printing import number, print_warnings, result

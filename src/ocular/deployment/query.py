@@ -88,11 +88,9 @@ class Deployment:
         self._of_cell = calibration.thresholds(alpha)
         self._chi2 = calibration.chi2(alpha)
         self._own = threading.local()
-        if calibration.encoder is None:
-            return
-        if projector is not None:
+        if projector is not None and calibration.encoder is not None:
             _check_same_view(projector, calibration.encoder)
-        self._prepare(calibration.encoder)
+        self._prepare()
 
     @classmethod
     def load(
@@ -190,12 +188,17 @@ class Deployment:
             workspace = self._own.workspace = Workspace(encoder)
         return workspace
 
-    def _prepare(self, encoder: ConvEncoder) -> None:
+    def _prepare(self) -> None:
         """Ask and judge once, so that kernels are compiled and tables made before the robot moves."""
-        model, geometry = self.calibration.model, encoder.geometry
+        model, encoder = self.calibration.model, self.calibration.encoder
+        rest = np.zeros(model.state_dim), np.zeros(model.action_dim)
+        if encoder is None:
+            self.query(*rest, None, 0.0)
+            return
+        geometry = encoder.geometry
         cells = np.full((geometry.angles, geometry.ranges), encoder.labels.index(UNKNOWN), np.uint8)
         cells[:, -1] = encoder.labels.index(OCCUPIED)
-        self.query(np.zeros(model.state_dim), np.zeros(model.action_dim), cells, 0.0)
+        self.query(*rest, cells, 0.0)
         wide = geometry.max_range**2 * np.eye(2)
         obstacles = self._workspace(encoder).obstacles(cells, _ORIGIN, wide, 1.0)
         assert obstacles is not None
