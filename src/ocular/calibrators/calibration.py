@@ -48,23 +48,28 @@ class Calibration:
 
     def cells(self, inputs: Inputs) -> Indices:
         """Cell k of each input: PROCESS, then the partition (Sec. 4.3)."""
-        return self.partition.apply(self._process(inputs))
+        return self.partition.apply(self.process(inputs))
 
     def threshold(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
         """q_hat of each input: that of its cell, or what lies between two cells' between logged values."""
-        rows, of_cell = self._process(inputs), self.thresholds(alpha)
+        return self.look_up(self.process(inputs), self.thresholds(alpha))
+
+    def look_up(self, rows: Floats, of_cell: Floats) -> Floats:
+        """The same of processed rows, given what `thresholds` found once and for all."""
         if self.levels is None:
             return of_cell[self.partition.apply(rows)]
         below, above, share = self.levels.neighbours(rows)
-        return interpolated(of_cell[self.partition.apply(below)], of_cell[self.partition.apply(above)], share)
+        cells = self.partition.apply(np.concatenate([below, above])).reshape(2, len(rows))
+        return interpolated(of_cell[cells[0]], of_cell[cells[1]], share)
 
-    def _process(self, inputs: Inputs) -> Floats:
+    def process(self, inputs: Inputs) -> Floats:
+        """What the partition looks at: features, then the latent of what is seen."""
         return process(inputs, self.features, self.encoder)
 
     def thresholds(self, alpha: float | Fraction) -> Floats:
         """q_hat of each cell, on the squared distance; infinite where a cell has too few points."""
         if self.scores is None:
-            return np.full(self.partition.n_cells, self._chi2(alpha))
+            return np.full(self.partition.n_cells, self.chi2(alpha))
         lineage = None
         if self.fallback and isinstance(self.partition, TreePartition):
             lineage = Lineage(self.partition.leaves(), self.partition.parents())
@@ -72,17 +77,18 @@ class Calibration:
 
     def scales(self, alpha: float | Fraction) -> Floats:
         """xi_k = q_hat_k / chi2 quantile: the factor on the covariance in each cell."""
-        return self.thresholds(alpha) / self._chi2(alpha)
+        return self.thresholds(alpha) / self.chi2(alpha)
 
     def scale(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
         """xi of each input."""
-        return self.threshold(inputs, alpha) / self._chi2(alpha)
+        return self.threshold(inputs, alpha) / self.chi2(alpha)
 
     def region(self, inputs: Inputs, alpha: float | Fraction) -> Region:
         """Where the next state lies with probability at least 1 - alpha, one ellipsoid an input (Eq. 2)."""
         return Region(self.predict(inputs), self.threshold(inputs, alpha))
 
-    def _chi2(self, alpha: float | Fraction) -> float:
+    def chi2(self, alpha: float | Fraction) -> float:
+        """The threshold of a model that is right: what xi is measured by."""
         return float(chdtri(self.model.state_dim, float(exact_fraction(alpha))))
 
 
