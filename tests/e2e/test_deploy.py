@@ -13,7 +13,10 @@ from tests.unit.calibrators.test_calibrators import MODEL, SLIPPERY
 from ocular import cli
 from ocular.calibrators import load
 from ocular.data import TransitionStore
+from ocular.deployment import Deployment
+from ocular.dynamics import unicycle
 from ocular.evaluation.account import account
+from ocular.records import Transitions
 
 ICE = LABELS.index("LOW_FRICTION")
 
@@ -146,6 +149,35 @@ def test_a_robot_without_ocular_gets_the_same_answers(run, folder):
     assert "exit: ocular: cannot export to" in run("export", "robot.ocular", "-o", "exported")
 
 
+def test_a_robot_of_ones_own_is_a_text_file(run, folder):
+    """Wheels and a camera: poses in, and cells that look at the wheels and at what is seen."""
+    rng, n = np.random.default_rng(0), 3000
+    model = unicycle(0.5, np.diag([1e-3, 1e-3, 4e-3]))
+    poses, commands = rng.uniform(-3, 3, (n, 3)), rng.uniform(0, 1, (n, 2))
+    seen = TransitionStore.open(folder / "second").load().inputs
+    inputs = replace(seen.take(np.arange(n)), states=poses, actions=commands, headings=poses[:, 2])
+    steps = Transitions(inputs, model.step(rng, poses, commands), np.zeros(n, np.int64), ("yard",))
+    TransitionStore.create(folder / "driven", LABELS, SMALL, 3, 2).append("logs", steps)
+    text = 'kind = "unicycle"\ndt = 0.5\nQ = [1e-3, 1e-3, 4e-3]\n'
+    (folder / "robot.toml").write_text(text + "state_cov = 1e-12\n")
+    calibrate = ("calibrate", "driven", "--model", "robot.toml", "-o", "driven.ocular", "--quick")
+    assert "features 'body' are for 4 states" in run(*calibrate)
+    assert "ocular on 3,000 transitions" in run(*calibrate, "--features", "action")
+    assert "action 0" in run("inspect", "driven.ocular")
+    run("export", "driven.ocular", "-o", "wheeled")
+    assert json.loads((folder / "wheeled" / "calibration.json").read_text())["model"] == "unicycle"
+    calibration, robot = load(folder / "driven.ocular"), Deployment.load(folder / "driven.ocular")
+    wanted = calibration.region(inputs, 0.1)
+    for row in range(50):
+        cells = inputs.footprints.cells[inputs.footprint_index[row]]
+        answer = robot.query(poses[row], commands[row], cells, float(poses[row, 2]))
+        np.testing.assert_allclose(answer.region.prediction.cov, wanted.prediction.cov[row], rtol=1e-9)
+        assert answer.region.prediction.angles == (2,)
+        assert answer.region.threshold == wanted.threshold[row]
+    (folder / "robot.toml").write_text(text)
+    assert "robot.toml has no state_cov; allowed is" in run(*calibrate)
+
+
 def test_logs_of_one_place_are_warned_of(run):
     text = run("calibrate", "second", "--model", "planar", "-o", "one.ocular", "--method", "splitcp")
     assert "1 cell; least, median and most" in text
@@ -156,7 +188,10 @@ def test_logs_of_one_place_are_warned_of(run):
 def test_a_mistake_is_told_before_any_work(run, folder):
     calibrate = ("calibrate", "first", "--model", "planar", "-o", "bad.ocular")
     for arguments, message in (
-        (("calibrate", "first", "--model", "plane", "-o", "x"), "--model is 'plane'; allowed are 'planar'"),
+        (
+            ("calibrate", "first", "--model", "plane", "-o", "x"),
+            "--model is 'plane'; allowed are planar, camera and the path",
+        ),
         (("calibrate", "--model", "planar", "-o", "x"), "no store is given"),
         ((*calibrate, "--alpha", "1.5"), "--alpha is 1.5; allowed"),
         ((*calibrate, "--without", "more"), "--without is 'more'; allowed are 'logs'"),

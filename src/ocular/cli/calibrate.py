@@ -14,7 +14,7 @@ from ocular.errors import InputError, check_choice, check_probability
 
 if TYPE_CHECKING:
     from ocular.calibrators import Calibration, Calibrator
-    from ocular.dynamics import LinearGaussian
+    from ocular.dynamics import GaussianModel
     from ocular.encoding import TrainingSettings
     from ocular.evaluation.account import Account, LeftOut
     from ocular.records import Floats, Transitions
@@ -35,13 +35,13 @@ class Calibrate:
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """The file to write."""
     model: str
-    """What predicts the robot: planar or camera, the double integrators of the paper's worlds."""
+    """What predicts the robot: a TOML file (docs/models.md), or planar or camera for the paper's worlds."""
     method: Literal["nocp", "splitcp", "lucca", "ocular", "ocular_no_encode"] = "ocular"
     """Which calibrator."""
     alpha: float = 0.1
     """The account is of regions that hold the next state with probability 1 - alpha."""
     features: str | None = None
-    """What the cells look at besides the latent, such as body or world; the method's own unless told."""
+    """What cells look at besides the latent, such as body, wheels or action; the method's own unless told."""
     min_leaf: int = 300
     """Transitions that each cell needs when cells are drawn."""
     fallback: bool = False
@@ -150,14 +150,26 @@ class Calibrate:
         print_warnings(account.warnings)
 
 
-def model_of(name: str) -> tuple[LinearGaussian, Floats]:
+def model_of(name: str) -> tuple[GaussianModel, Floats]:
     """The model that --model names, and the covariance of its state estimates."""
+    from ocular.dynamics.model_file import load_robot
     from ocular.experiments.worlds import SETTINGS, open_map
 
-    check_choice("--model", name, SETTINGS.keys())
-    any_map = SETTINGS[name].site.maps[0]  # the nominal model does not depend on it
-    _, truth = open_map(name, any_map)
-    return truth.nominal, truth.state_cov
+    if name in SETTINGS:
+        any_map = SETTINGS[name].site.maps[0]  # the nominal model does not depend on it
+        _, truth = open_map(name, any_map)
+        return truth.nominal, truth.state_cov
+    if not Path(name).is_file():
+        raise InputError(
+            f"--model is {name!r}; allowed are {', '.join(SETTINGS)} and the path of a TOML file"
+        )
+    robot = load_robot(name)
+    if robot.state_cov is None:
+        raise InputError(
+            f"{name} has no state_cov; allowed is the covariance of the state estimates that predictions "
+            "start from: a number, a diagonal, or rows"
+        )
+    return robot.model, robot.state_cov
 
 
 def load_stores(paths: tuple[Path, ...], without: tuple[str, ...] = ()) -> Transitions:

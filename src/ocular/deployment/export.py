@@ -6,7 +6,7 @@ encoder_*.npy        the same network: kernels (4, 4, in, out), projection (plac
 tree_*.npy           feature and threshold of each node, its two children (a leaf is its own), its cell
 thresholds.npy       of each cell at this alpha; infinite where too few points were logged
 levels.npy           logged values of one feature, between which thresholds are interpolated
-model_*.npy          the matrices of a linear model
+model_*.npy          what describes the model, such as the matrices of a linear one
 state_cov.npy        the covariance of the state estimate that predictions start from
 ocular_reader.py     sixty lines of NumPy that read all this and answer as the library does
 """
@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ocular.calibrators import Calibration
 from ocular.deployment import onnx_encoder
-from ocular.dynamics import LinearGaussian
+from ocular.dynamics.stored import model_arrays, model_kind
 from ocular.encoding import ConvEncoder
 from ocular.encoding.kernels import CHANNELS
 from ocular.errors import InputError
@@ -73,6 +73,7 @@ def _about(calibration: Calibration, alpha: float | Fraction) -> dict[str, Any]:
     about: dict[str, Any] = {
         "ocular": importlib.metadata.version("ocular"),
         "method": calibration.method,
+        "model": model_kind(calibration.model),
         "alpha": float(alpha),
         "chi2": calibration.chi2(alpha),
         "features": None if features is None else features.name,
@@ -96,8 +97,7 @@ def _about(calibration: Calibration, alpha: float | Fraction) -> dict[str, Any]:
 def _arrays(calibration: Calibration, alpha: float | Fraction) -> Arrays:
     model, partition = calibration.model, calibration.partition
     arrays: Arrays = {"thresholds": calibration.thresholds(alpha), "state_cov": calibration.state_cov}
-    if isinstance(model, LinearGaussian):
-        arrays |= {"model_A": model.A, "model_B": model.B, "model_Q": model.Q}
+    arrays |= {f"model_{name}": array for name, array in model_arrays(model)[1].items()}
     if isinstance(partition, TreePartition):
         arrays |= _tree(partition)
     else:
