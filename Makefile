@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types contracts pytest bench reproduce clean
+.PHONY: demo test lint types contracts pytest bench reproduce report documents site clean
 
 demo: .venv/installed
-	$(BIN)/ocular reproduce planar --only coverage --map H --quick --workers $(WORKERS)
+	$(BIN)/ocular demo --workers $(WORKERS)
 
 test: lint types contracts pytest
 
@@ -30,6 +30,19 @@ reproduce: .venv/installed
 	$(BIN)/ocular reproduce planar --only coverage --seed 0 1 2 --workers $(WORKERS)
 	$(BIN)/ocular reproduce planar --only coverage --variant other_frame --workers $(WORKERS)
 	$(BIN)/ocular reproduce planar --only planning --workers $(WORKERS)
+	$(BIN)/ocular reproduce planar --variant stepped --workers $(WORKERS)
+	$(BIN)/ocular reproduce camera --workers $(WORKERS)
+	$(BIN)/ocular reproduce camera --variant noisy --workers $(WORKERS)
+
+report: .venv/installed
+	$(BIN)/ocular report --figures out/figures
+
+# Tables and pictures in the documents, from the rows; then the documents as a site.
+documents: .venv/installed
+	$(BIN)/python -m ocular.report README.md docs/*.md docs/assets/*.png
+
+site: .venv/installed
+	$(BIN)/mkdocs build --strict
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ocular needs Python 3.11 or newer")'

@@ -8,15 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 from PIL import Image
 
+from ocular.cli import Command
 from ocular.encoding import TrainingSettings, training
 from ocular.report import with_tables
+from ocular.report.documents import TABLES
 from ocular.worlds.map_file import load_map
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"<!-- (run|file): (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+BLOCK = re.compile(r"<!-- (run|file|example): (\S+) -->\n```\w*\n(.*?)```", re.DOTALL)
 
 
 def blocks() -> dict[str, str]:
@@ -40,11 +44,38 @@ def test_collect_then_ten_lines_of_api(tmp_path, monkeypatch, capsys):
     assert "L: 71," in printed
     quick = TrainingSettings(epochs=1, most_footprints=40)
     full = training.train
-    monkeypatch.setattr(training, "train", lambda seen, _, seed: full(seen, quick, seed))  # not a minute
+    monkeypatch.setattr(
+        training, "train", lambda seen, _, seed, **how: full(seen, quick, seed, **how)
+    )  # not a minute
     monkeypatch.chdir(tmp_path)
     exec(compile(blocks()["api"], "README.md", "exec"), {})
     assert (tmp_path / "robot.ocular").exists()
     assert len(capsys.readouterr().out.splitlines()) >= 2
+
+
+def test_quickstart(tmp_path):
+    printed = run_commands(blocks()["quickstart"], tmp_path)
+    assert "lucca.ocular, seed 0: " in printed
+    assert "nocp.ocular, seed 0: " in printed
+    assert (tmp_path / "drive.mp4").stat().st_size > 10_000
+
+
+def test_a_road_of_ones_own(tmp_path):
+    assert "my_road: " in run_commands(blocks()["scene"], tmp_path)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_examples_run(example, tmp_path):
+    command = [sys.executable, "-W", "error", str(example)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_parts_of_examples_are_those_of_the_scripts(document):
+    for kind, name, body in BLOCK.findall(document.read_text()):
+        assert kind != "example" or body in (ROOT / "examples" / name).read_text(), name
 
 
 def test_a_map_of_ones_own(tmp_path):
@@ -87,14 +118,29 @@ def test_tables_are_those_of_the_rows(document):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_tables_are_known(document):
+    assert set(re.findall(r"<!-- table: (.+) -->", document.read_text())) <= set(TABLES)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
-        assert (document.parent / target).exists(), target
+        assert target.startswith("https://") or (document.parent / target).exists(), target
 
 
-def test_every_block_of_code_is_run_or_marked_as_make():
+def test_every_block_of_code_is_run_or_made():
+    made = set()
     for document in DOCUMENTS:
         text = document.read_text()
         marked = {body for _, _, body in BLOCK.findall(text)}
         for body in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL):
+            made |= set(re.findall(r"^make (\w+)", body, re.MULTILINE))
             assert body in marked or body.startswith(("make ", "worlds, logs")), body
+    assert {"demo", "test", "reproduce", "report", "documents", "site"} <= made
+    subprocess.run(["make", "--dry-run", *made], cwd=ROOT, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_between_the_lines_are_understood(document):
+    for command in re.findall(r"`ocular (\w+ [^`]*--[^`]*)`", document.read_text()):
+        tyro.cli(Command, args=shlex.split(command))

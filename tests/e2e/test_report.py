@@ -2,13 +2,13 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests.support.browser import listen
 from tests.support.results import make_results
 
 from ocular.report.page import page
@@ -16,7 +16,6 @@ from ocular.report.results import Results
 from ocular.sealed import atomic_write_bytes
 
 SCREENS = {"desktop": (1280, 900), "phone": (390, 844)}
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARTEFACTS = Path(__file__).parents[2] / "out" / "screenshots"
 HIDDEN = """() => [...document.querySelectorAll('.plot, canvas, table, .card')].filter(e => {
   if (e.closest('[hidden]')) return false;
@@ -38,36 +37,14 @@ def report(tmp_path_factory):
     return folder / "report.html"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no chromium on this machine; apt-get install chromium brings it")
-    playwright = pytest.importorskip("playwright.sync_api").sync_playwright().start()
-    arguments = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-unsafe-swiftshader",
-        "--disable-background-networking",
-    ]
-    running = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
-    yield running
-    running.close()
-    playwright.stop()
-
-
 @pytest.fixture
 def opened(browser, report, request):
     """A page, and everything that it complained about or asked of the network."""
     screen, scheme = request.param
     width, height = SCREENS[screen]
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-    tab, noise = context.new_page(), []
-    tab.on("console", lambda message: noise.append(message.text))
-    tab.on("pageerror", lambda error: noise.append(str(error)))
-    tab.on(
-        "request",
-        lambda r: noise.append(r.url) if not r.url.startswith(("file:", "data:", "blob:")) else None,
-    )
+    tab = context.new_page()
+    noise = listen(tab)
     tab.goto(report.as_uri())
     tab.wait_for_selector("#planar-timing .plot .main-svg")
     yield tab

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ocular.calibrators.base import EncoderSource, LocalCalibrator
 from ocular.encoding import ConvEncoder, TrainingSettings
 from ocular.partition import TreeSettings
+from ocular.progress import progress
 from ocular.records import Footprints
 
 
@@ -12,7 +13,13 @@ def train_encoder(footprints: Footprints, seed: int) -> ConvEncoder:
     """The default encoder source: train one, with the default settings."""
     from ocular.encoding.training import train  # loads torch, which only training needs
 
-    return train(footprints, TrainingSettings(), seed)[0]
+    settings = TrainingSettings()
+    with progress("training the encoder", settings.epochs) as advance:
+
+        def tell(_: int, loss: float, __: float) -> None:
+            advance(f"held-out loss {loss:.4f}")
+
+        return train(footprints, settings, seed, progress=tell)[0]
 
 
 def ocular(

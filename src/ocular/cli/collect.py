@@ -12,8 +12,8 @@ class Collect:
     """Log one-step transitions on a map, on the paper's grid, into a transition store.
 
     A planar map is a TOML file with rectangles or an image, see docs/maps.md; one of the camera world is an
-    MJCF scene, see docs/camera.md. Collecting into a store that
-    exists adds to it; a map that is in it already is left alone.
+    MJCF scene, see docs/add-a-world.md. Collecting into a store that exists adds to it; a map that is in it
+    already is left alone.
     """
 
     map: str
@@ -30,9 +30,14 @@ class Collect:
     """Grid actions along each axis."""
     seed: int = 0
     """Seed of the noise."""
+    json: bool = False
+    """Print what the store holds as JSON."""
 
     def run(self) -> None:
         """Collect and say what there is."""
+        import json
+        from dataclasses import asdict
+
         from ocular.data import TransitionStore
         from ocular.experiments.worlds import SETTINGS, open_map
         from ocular.progress import progress
@@ -48,12 +53,17 @@ class Collect:
         else:
             store = TransitionStore.create(self.store, PLANAR_LABELS, world.geometry, 4, 2)
         name = world.map.name
-        if name in store.parts:
-            print(f"{name} is in {self.store} already; nothing was collected")
-        else:
+        known = name in store.parts
+        if not known:
             with progress(f"collecting {name}", 1) as advance:
                 rng = stream(self.seed, self.world, name, "transitions")
                 store.append(name, collect_transitions(world, grid, rng))
                 advance("done")
+        if self.json:
+            parts = {part: asdict(summary) for part, summary in store.summary().items()}
+            print(json.dumps({"store": str(self.store), "collected": not known, "parts": parts}))
+            return
+        if known:
+            print(f"{name} is in {self.store} already; nothing was collected")
         for part, summary in store.summary().items():
             print(f"{part}: {summary.transitions:,} transitions, {summary.footprints:,} footprints")

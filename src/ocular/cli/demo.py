@@ -19,14 +19,17 @@ class Demo:
     """Folder of everything that is made."""
     workers: int = 2
     """Processes; the rows do not depend on it."""
+    json: bool = False
+    """Print tables and files as one JSON object."""
 
     def run(self) -> None:
         """Make rows, report and video, and print where they are."""
+        from ocular.cli.output import print_results
         from ocular.errors import check_choice
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.demo import make_rows, make_video
         from ocular.experiments.planar import MAPS
-        from ocular.report import coverage_table, planning_tables, print_table
+        from ocular.report import coverage_table, planning_tables
         from ocular.report.page import page
         from ocular.report.results import Results
         from ocular.sealed import atomic_write_bytes
@@ -37,8 +40,8 @@ class Demo:
         make_video(video, self.map, made.films)
         atomic_write_bytes(report, page(Results.of(results)).encode())
         rows = [row for row in read_rows(made.coverage) if row["map"] == self.map]
-        for metric in ("coverage", "volume"):
-            print_table(coverage_table(rows, "planar", metric))
-        success, *_ = planning_tables(read_rows(made.planning), "planar")
-        print_table(success)
-        print(f"rows:   {results}\nreport: {report}\nvideo:  {video}")
+        drives = [row for row in read_rows(made.planning) if row["map"] == self.map]
+        success, _, steps, *_ = planning_tables(drives, "planar")
+        tables = [coverage_table(rows, "planar", metric) for metric in ("coverage", "volume")]
+        files = {"rows": [results], "report": [report], "video": [video]}
+        print_results([*tables, success, steps], files, as_json=self.json)

@@ -102,7 +102,8 @@ class Drive:
             with progress("drawing the video", count_frames(films)) as advance:
                 write_video(self.video, films, truth.map.grid, truth.dt, advance)
         if self.record:
-            write_recording(self.record, films[0], truth.map.grid, truth.dt)
+            with progress("writing the recording", len(films[0].shots)) as advance:
+                write_recording(self.record, films[0], truth.map.grid, truth.dt, advance)
         if not self.json:
             for path in filter(None, (self.video, self.record)):
                 print(f"wrote {path}")

@@ -46,5 +46,4 @@ class Report:
         if self.json:
             print(json.dumps({"files": [str(path) for path in made], "missing": missing}))
         else:
-            print("\n".join(missing))
-            print("wrote " + ", ".join(map(str, made)))
+            print("\n".join([*missing, "wrote " + ", ".join(map(str, made))]))

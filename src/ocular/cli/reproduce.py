@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
 from ocular.errors import InputError
+
+if TYPE_CHECKING:
+    from ocular.report.tables import Table
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,13 @@ class Reproduce:
     """Folder of the rows: results, or out/quick for --quick."""
     work: Path = Path("out/work")
     """Folder of intermediate results: logs, encoders, calibrations."""
+    json: bool = False
+    """Print tables and files as one JSON object."""
 
     def run(self) -> None:
         """Make the rows, then print the tables."""
         from ocular.calibrators import METHODS
+        from ocular.cli.output import print_results
         from ocular.errors import check_choice
         from ocular.experiments.worlds import SETTINGS
 
@@ -54,18 +60,26 @@ class Reproduce:
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}; allowed is at least 1")
         output = self.output or Path("out/quick" if self.quick else "results")
+        made: dict[str, list[Path]] = {}
+        tables: list[Table] = []
         parts = {"coverage": self._coverage, "planning": self._planning}
         for part in parts if self.only is None else (self.only,):
-            if self.variant in _variants(part):
-                parts[part](maps, output)
-            elif self.only:
-                check_choice(f"--variant of {part}", self.variant, _variants(part))
+            if self.variant not in _variants(part):
+                if self.only:
+                    check_choice(f"--variant of {part}", self.variant, _variants(part))
+                continue
+            found, made[part] = parts[part](maps, output)
+            tables += found
+            if not self.json:  # planning takes hours more
+                print_results(found, {part: made[part]}, as_json=False)
+        if self.json:
+            print_results(tables, made, as_json=True)
 
-    def _coverage(self, maps: tuple[str, ...], output: Path) -> None:
+    def _coverage(self, maps: tuple[str, ...], output: Path) -> tuple[list[Table], list[Path]]:
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
         from ocular.experiments.worlds import SETTINGS
-        from ocular.report import METRICS, coverage_table, print_table
+        from ocular.report import METRICS, coverage_table
 
         kind = SETTINGS[self.world]
         make = CoverageSettings.quick if self.quick else CoverageSettings.full
@@ -73,17 +87,15 @@ class Reproduce:
             settings = make(seed, kind)
             made = reproduce_coverage(settings, self.variant, maps, output, self.work, self.workers)
         rows = [row for row in read_rows(made[0]) if row["map"] in maps]
-        for metric in METRICS:
-            print_table(coverage_table(rows, self.world, metric.key))
-        print("wrote " + ", ".join(map(str, made)))
+        return [coverage_table(rows, self.world, metric.key) for metric in METRICS], made
 
-    def _planning(self, maps: tuple[str, ...], output: Path) -> None:
+    def _planning(self, maps: tuple[str, ...], output: Path) -> tuple[list[Table], list[Path]]:
         from ocular.calibrators import METHODS
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.planar_coverage import CoverageSettings
         from ocular.experiments.planar_planning import PlanningSettings, reproduce_planning
         from ocular.experiments.worlds import SETTINGS
-        from ocular.report import planning_tables, print_table
+        from ocular.report import planning_tables
 
         kind = SETTINGS[self.world]
         settings = PlanningSettings.of(CoverageSettings.full(self.seed[0], kind).calibration)
@@ -94,9 +106,7 @@ class Reproduce:
         made = reproduce_planning(
             settings, maps, methods, output, self.work, self.workers, variant=self.variant
         )
-        for table in planning_tables(read_rows(made[0]), self.world):
-            print_table(table)
-        print("wrote " + ", ".join(map(str, made)))
+        return planning_tables(read_rows(made[0]), self.world), made
 
 
 def _variants(part: str) -> tuple[str, ...]:

@@ -20,12 +20,19 @@ class WriteScene:
     """icyMain, icyMiddle or icySide."""
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """The file to write."""
+    json: bool = False
+    """Print what was written as JSON."""
 
     def run(self) -> None:
         """Write, and say how to look at it."""
+        import json
+
         from ocular.sealed import atomic_write_bytes
         from ocular.worlds.junction import CAMERA, road, to_mjcf
 
         scene = road(self.road)
         atomic_write_bytes(self.output, to_mjcf(scene, CAMERA).encode())
-        print(f"{self.output}: {len(scene.solids)} solids; python -m mujoco.viewer --mjcf={self.output}")
+        if self.json:
+            print(json.dumps({"file": str(self.output), "solids": len(scene.solids)}))
+        else:
+            print(f"{self.output}: {len(scene.solids)} solids; python -m mujoco.viewer --mjcf={self.output}")

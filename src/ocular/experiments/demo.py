@@ -39,7 +39,15 @@ def make_rows(map_name: str, output: Path, work: Path, workers: int) -> Demo:
     with progress("filming", len(METHODS)) as advance:
         for method in METHODS:
             calibration = workshop.calibration(map_name, method)
-            films.append(filmed(truth, calibration, seed, planner=planning.planner))
+            film = filmed(
+                truth,
+                calibration,
+                seed,
+                planner=planning.planner,
+                reach=planning.reach,
+                most_steps=planning.most_steps,
+            )
+            films.append(film)
             advance(method)
     return Demo(coverage, rows, films)
 

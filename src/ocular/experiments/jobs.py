@@ -9,14 +9,16 @@ from typing import Any
 import joblib
 
 from ocular.experiments.workshop import Workshop
-from ocular.progress import progress
+from ocular.progress import News, progress
 
 TRAINED = ("ocular", "ocular_same_map")  # the slow ones: they train an encoder
 
 
-def run(calls: Sequence[Any], names: Sequence[str], workers: int, what: str) -> Iterator[Any]:
+def run(
+    calls: Sequence[Any], names: Sequence[str], workers: int, what: str, news: News | None = None
+) -> Iterator[Any]:
     """Results in the order of the calls, as they come, with a progress bar."""
-    with progress(what, len(calls)) as advance:
+    with progress(what, len(calls), news) as advance:
         parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
         for name, result in zip(names, parallel(calls), strict=True):
             advance(name)
@@ -34,8 +36,17 @@ def prepare(workshop: Workshop, maps: Sequence[str], methods: Sequence[str], wor
             workshop.collect(map_name)
             advance(map_name)
     calls = [joblib.delayed(_calibrate)(workshop, *fit) for fit in fits]
-    for _ in run(calls, [" ".join(fit) for fit in fits], workers, "calibrating"):
+    names = [" ".join(fit) for fit in fits]
+    for _ in run(calls, names, workers, "calibrating", lambda: "; ".join(_trainings(workshop, fits))):
         pass
+
+
+def _trainings(workshop: Workshop, fits: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """How far the encoders are that workers train for fits under way, from their checkpoints."""
+    epochs = workshop.settings.training.epochs
+    for fit in fits:
+        if fit[1] in TRAINED and not workshop.fitted(*fit) and (how := workshop.training(*fit)):
+            yield f"{' '.join(fit)}: epoch {how['epochs']}/{epochs}, loss {how['held_out_loss']:.4f}"
 
 
 def _calibrate(workshop: Workshop, map_name: str, method: str) -> None:

@@ -19,6 +19,7 @@ from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import gibibytes, own_peak_bytes, prepare, run
 from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.workshop import CalibrationSettings, Workshop
+from ocular.progress import progress
 from ocular.records import Inputs
 from ocular.seeds import stream
 from ocular.worlds.collect import TEST_GRID, GridSpec, held_out_cases
@@ -157,14 +158,19 @@ def _evaluate(
     truth = settings.calibration.world(map_name)
     alpha, seed, site = settings.calibration.alpha, settings.calibration.seed, settings.calibration.site.name
     cases, ood = held_out_cases(truth, settings.test_grid)
-    results = evaluate_coverage(
-        truth,
-        cases,
-        {method: workshop.calibration(map_name, method) for method in methods},
-        alpha,
-        settings.particles,
-        stream(seed, site, map_name, "particles"),
-    )
+    calibrations = {method: workshop.calibration(map_name, method) for method in methods}
+    particles = stream(seed, site, map_name, "particles")
+    with progress(f"testing on {map_name}", len(cases)) as advance:
+        tested = 0
+
+        def tell(done: int, _: int) -> None:
+            nonlocal tested
+            advance("", done - tested)
+            tested = done
+
+        results = evaluate_coverage(
+            truth, cases, calibrations, alpha, settings.particles, particles, on_progress=tell
+        )
     where = {"world": site, "map": map_name, "seed": seed}
     rows = [
         {

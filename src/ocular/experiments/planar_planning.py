@@ -15,7 +15,7 @@ import numpy as np
 
 from ocular.calibrators import Calibration
 from ocular.errors import InputError, check_choice
-from ocular.evaluation.episodes import EpisodeResult, Route, Watcher, run_episode
+from ocular.evaluation.episodes import EpisodeResult, Moment, Route, Watcher, run_episode
 from ocular.evaluation.recordings import TrajectoryFile
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import gibibytes, own_peak_bytes, prepare, run
@@ -24,6 +24,7 @@ from ocular.experiments.workshop import CalibrationSettings, Site, Workshop
 from ocular.planning.belief import BeliefMap
 from ocular.planning.mppi import MPPI, PlannerSettings
 from ocular.planning.scale_field import ScaleField, scale_field
+from ocular.progress import Advance, progress
 from ocular.seeds import integer
 from ocular.worlds.map_file import PlanarMap
 from ocular.worlds.planar import PlanarWorld
@@ -154,16 +155,33 @@ def drive(
     def field_on(belief: BeliefMap) -> ScaleField:
         return scale_field(calibration, planner.alpha, belief, threads=threads, **site.rounding)
 
-    return run_episode(
-        truth,
-        route_of(truth.map, reach),
-        MPPI(calibration.model, calibration.state_cov, planner),
-        site.belief(truth),
-        field_on,
-        seed,
-        max_steps=most_steps,
-        watch=watch,
-    )
+    route = route_of(truth.map, reach)
+    with progress(f"{calibration.method} on {truth.map.name}, subgoals", len(route.subgoals)) as advance:
+        return run_episode(
+            truth,
+            route,
+            MPPI(calibration.model, calibration.state_cov, planner),
+            site.belief(truth),
+            field_on,
+            seed,
+            max_steps=most_steps,
+            watch=_telling(advance, route, watch),
+        )
+
+
+def _telling(advance: Advance, route: Route, watch: Watcher | None) -> Watcher:
+    """A watcher that also tells how far the drive is."""
+    goal = route.subgoals[0]
+
+    def told(moment: Moment) -> None:
+        nonlocal goal
+        new = bool((moment.goal != goal).any())
+        goal = moment.goal
+        advance(f"step {moment.step}, {np.hypot(*moment.truth[2:4]):.2f} m/s", int(new))
+        if watch is not None:
+            watch(moment)
+
+    return told
 
 
 def route_of(planar_map: PlanarMap, reach: float) -> Route:

@@ -106,11 +106,18 @@ class Workshop:
 
     def calibration(self, map_name: str, method: str) -> Calibration:
         """The calibration that `method` uses on this map, fitted now if it is not there yet."""
-        frame = "-other-frame" if self.settings.other_frame else ""
-        path = self.folder / "calibrations" / f"{map_name}-{method}{frame}.ocular"
+        path = self._calibration(map_name, method)
         if not path.exists():
             save(self._fit(map_name, method), path)
         return load(path)
+
+    def fitted(self, map_name: str, method: str) -> bool:
+        """Whether the calibration is there."""
+        return self._calibration(map_name, method).exists()
+
+    def _calibration(self, map_name: str, method: str) -> Path:
+        frame = "-other-frame" if self.settings.other_frame else ""
+        return self.folder / "calibrations" / f"{map_name}-{method}{frame}.ocular"
 
     def _fit(self, map_name: str, method: str) -> Calibration:
         calibrator = METHODS[method].make(self._encoder_source(map_name, method))

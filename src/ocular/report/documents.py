@@ -66,6 +66,10 @@ def with_tables(text: str, results: Path) -> str:
         if name not in TABLES:
             raise InputError(f"a document asks for the table {name!r}; allowed are {', '.join(TABLES)}")
         file, make = TABLES[name]
+        if not (results / file).exists():
+            raise InputError(
+                f"{results / file} is not there; allowed is a folder that `make reproduce` wrote"
+            )
         return f"{match.group(1)}{markdown(make(read_rows(results / file)))}\n{match.group(3)}"
 
     return _BLOCK.sub(renew, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from ocular.evaluation.episodes import EpisodeResult, Moment
 from ocular.footprint.grid import LabelGrid
 from ocular.planning.ellipse import ellipse
 from ocular.records import UNKNOWN, Floats, FootprintGeometry, Gaussian, Labels
+from ocular.report.sight import Sight
 
 MOST_PATHS = 60  # of the sampled plans; more hide the ground
 OUTLINE_POINTS = 60
@@ -32,6 +34,7 @@ class Shot:
     way: Floats  # (H + 1, 2) [m], the plan
     paths: Floats  # (k, H + 1, 2) [m], some of the sampled plans
     scale: float  # xi of the step about to be taken
+    sight: Sight | None  # what its camera shows, if it has one
 
     @property
     def speed(self) -> float:
@@ -47,6 +50,7 @@ class Film:
     model: GaussianModel
     geometry: FootprintGeometry
     quantile: float  # of the regions
+    look: Callable[[Floats, float], Sight] | None = None  # through the camera, from a position and heading
     shots: list[Shot] = field(default_factory=list)
     result: EpisodeResult | None = None
 
@@ -80,6 +84,7 @@ class Film:
                 way=np.concatenate([start[None, :2], regions.mean[:, :2]]),
                 paths=_positions(self.model, start, some),
                 scale=moment.scale,
+                sight=self.look(start[:2], moment.heading) if self.look else None,
             )
         )
 

@@ -13,34 +13,44 @@ from PIL import Image
 from ocular.footprint.grid import LabelGrid
 from ocular.records import OCCUPIED, UNKNOWN, Floats
 from ocular.report.style import LABEL_COLOURS, OTHER
-from ocular.worlds.map_file import LOW_FRICTION, load_map, packaged_maps
+from ocular.worlds.junction import ROADS, open_junction
+from ocular.worlds.map_file import LOW_FRICTION, PlanarMap, load_map, packaged_maps
 
-LOOK_AHEAD = 0.3  # [m]
+LOOK_AHEAD = {"planar": 0.3, "camera": 1.5}  # [m], a fraction of what the world's sensor reaches
 MOST_PIXELS = 420  # along the longer side of a picture of the ground
 
 
 @cache
-def ground(world: str, map_name: str) -> LabelGrid | None:
-    """The true labels; None for a map that does not come with the package."""
+def known_map(world: str, map_name: str) -> PlanarMap | None:
+    """The true map; None for one that does not come with the package."""
     if world == "planar" and map_name in packaged_maps():
-        return load_map(map_name).grid
+        return load_map(map_name)
+    if world == "camera" and map_name in ROADS:
+        return open_junction(map_name).map
     return None
 
 
-@cache
+def ground(world: str, map_name: str) -> LabelGrid | None:
+    """The true labels, where they are known."""
+    known = known_map(world, map_name)
+    return None if known is None else known.grid
+
+
 def route(world: str, map_name: str) -> list[tuple[float, float]]:
     """Start and subgoals [m], where they are known."""
-    if world == "planar" and map_name in packaged_maps():
-        known = load_map(map_name)
-        return [known.start, *known.subgoals] if known.start else []
-    return []
+    known = known_map(world, map_name)
+    return [] if known is None or known.start is None else [known.start, *known.subgoals]
 
 
 def picture(grid: LabelGrid, *, believed: bool = False) -> npt.NDArray[np.uint8]:
     """The labels in colour, (rows, cols, 3), the highest y first as in an image."""
-    table = np.array([_rgb(_colour(name, believed)) for name in grid.names], np.uint8)
     step = max(1, -(-max(grid.labels.shape) // MOST_PIXELS))
-    return np.asarray(table[grid.labels[::step, ::step][::-1]])
+    return np.asarray(label_colours(grid.names, believed=believed)[grid.labels[::step, ::step][::-1]])
+
+
+def label_colours(names: tuple[str, ...], *, believed: bool = False) -> npt.NDArray[np.uint8]:
+    """The colour of each label, (labels, 3)."""
+    return np.array([_rgb(_colour(name, believed)) for name in names], np.uint8)
 
 
 def png_data(pixels: npt.NDArray[np.uint8]) -> str:
@@ -74,7 +84,7 @@ SURROUNDINGS = {
 }
 
 
-def surroundings(grid: LabelGrid | None, states: Floats, slippery: npt.ArrayLike | None = None) -> Floats:
+def surroundings(world: str, grid: LabelGrid | None, states: Floats, slippery: npt.ArrayLike) -> Floats:
     """Which of SURROUNDINGS each state (n, 4) is in, as an index; ahead is along the motion.
 
     Without a map, only what `slippery` tells is known: ice, or good ground.
@@ -83,7 +93,7 @@ def surroundings(grid: LabelGrid | None, states: Floats, slippery: npt.ArrayLike
         return np.where(np.asarray(slippery, bool), 2, 0)
     direction = states[:, 2:] / np.maximum(np.hypot(*states[:, 2:].T), 1e-9)[:, None]
     here = grid.at(states[:, :2])
-    way = [grid.at(states[:, :2] + share * LOOK_AHEAD * direction) for share in (0.25, 0.5, 0.75, 1.0)]
+    way = [grid.at(states[:, :2] + share * LOOK_AHEAD[world] * direction) for share in (0.25, 0.5, 0.75, 1.0)]
     ahead = np.stack(way)
     blocked = np.isin(ahead, [grid.index(name) for name in (OCCUPIED, UNKNOWN)]).any(axis=0)
     icy = grid.index(LOW_FRICTION)

@@ -15,7 +15,7 @@ TABLE_KEY = """<p class="key">
 <span><i></i>as in the paper</span>
 <span><i style="background:var(--near)"></i>nearer to the ideal than the paper's</span>
 <span><i style="background:var(--far)"></i>farther from it</span>
-<span>ours above, the paper's and the difference below; choose a cell for the reason</span></p>"""
+<span>ours above; below, the paper's and the difference; choose a cell for the reason</span></p>"""
 
 
 def comparison_table(table: Comparison) -> str:
@@ -25,7 +25,7 @@ def comparison_table(table: Comparison) -> str:
     for method, cells in table.rows:
         found = []
         for cell in cells:
-            below = "" if cell.paper is None else f"paper {escape(cell.paper)}"
+            below = "" if cell.paper is None else escape(cell.paper)
             if cell.difference:
                 below += f" · <b>{escape(cell.difference)}</b>"
             why = escape(cell.why, quote=True)
@@ -54,8 +54,8 @@ def _row_start(method: str) -> str:
     )
 
 
-def plain_table(table: Table) -> str:
-    """A table that the paper lacks."""
+def plain_table(table: Table, level: int = 3) -> str:
+    """A table that the paper lacks, under a heading of this level."""
     head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.header)
     rows = ""
     for name, *cells in table.rows:
@@ -63,7 +63,7 @@ def plain_table(table: Table) -> str:
         rows += f"{_row_start(METHODS_BY_NAME.get(name, name))}{found}</tr>"
     title = table.title[0].upper() + table.title[1:]
     return (
-        f'<h3>{escape(title)}</h3><div class="scroll"><table>'
+        f'<h{level}>{escape(title)}</h{level}><div class="scroll"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 

@@ -17,7 +17,7 @@ from ocular.report.findings import findings
 from ocular.report.html import TABLE_KEY, bullets, comparison_table, plain_table
 from ocular.report.results import WORLDS, Results, WorldResults
 from ocular.report.style import LABEL_COLOURS, OUTCOME_MARKS, SPEED_COLOURS, in_order, look
-from ocular.report.tables import Table, benchmark_table, planning_tables
+from ocular.report.tables import Table, benchmark_table, dataset_table, planning_tables
 
 TITLE = "How far can the model be trusted?"
 LEAD = (
@@ -42,7 +42,7 @@ def page(results: Results) -> str:
     body = [_world_section(world, families[world.name]) for world in shown]
     body += [_missing_world(world) for world in results.worlds.values() if not world.maps]
     if results.benchmarks:
-        body.append(f"<h2>Speed</h2>{plain_table(benchmark_table(results.benchmarks))}")
+        body.append(plain_table(benchmark_table(results.benchmarks), level=2))
     body.append("<h2>What this does not show</h2>" + bullets(limits()))
     assets = files("ocular.report").joinpath("assets")
     return Template(assets.joinpath("page.html").read_text()).substitute(
@@ -111,11 +111,12 @@ def _tables_block(world: WorldResults, tables: list[Comparison]) -> str:
 
 
 def _own_tables(world: WorldResults) -> list[Table]:
-    """Planning tables that the paper lacks: how drives fail, the promise in closed loop, time."""
+    """What the paper lacks: how drives fail, the promise in closed loop, time; and how much data there is."""
+    data = [dataset_table(world.datasets)] if world.datasets else []
     if not world.planning:
-        return []
+        return data
     _, collision, _, left_region, step_time = planning_tables(world.planning, world.name)
-    return [collision, left_region, step_time]
+    return [collision, left_region, step_time, *data]
 
 
 def _cards(world: WorldResults) -> str:
@@ -172,8 +173,9 @@ def _drives_block() -> str:
         for label, text in grounds.items()
     )
     return (
-        '<p class="caption">Where each method drove, its speed as colour. Every method meets the same noise '
-        "in the drive of the same number. Choose a drive, on the map or in the list, to see it alone.</p>"
+        '<p class="caption">Where each method drove, its speed as colour; rings are subgoals. Every method '
+        "meets the same noise in the drive of the same number. Choose a drive, on the map or in the list, "
+        "to see it alone.</p>"
         f'{_nothing("Drives")}<p class="key"><span>speed 0 <i class="ramp"></i><span class="fastest"></span>'
         f"</span>{ends}{ground}</p>"
         '<div class="player"><select aria-label="Drive"></select>'

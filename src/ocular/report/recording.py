@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,33 @@ from ocular.errors import InputError
 from ocular.footprint.grid import LabelGrid
 from ocular.records import Floats
 from ocular.report.film import Film, Shot
-from ocular.report.ground import extent, picture
+from ocular.report.ground import extent, label_colours, picture
 from ocular.report.style import look
 
 ELLIPSE_POINTS = 33
 APPLICATION = "ocular"
+CAMERA = {"rgb": "its camera", "depth": "depth [m]", "semantics": "semantics"}
 
 
-def write_recording(path: Path, film: Film, ground: LabelGrid, period: float) -> None:
+def write_recording(
+    path: Path,
+    film: Film,
+    ground: LabelGrid,
+    period: float,
+    on_progress: Callable[[str], None] = lambda what: None,
+) -> None:
     """Map, belief, robot, plans, regions, footprint, speed and scale on one timeline, with a layout."""
     rr = rerun_or_error()
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.rrd")
     try:
         stream = rr.RecordingStream(APPLICATION, recording_id=f"{film.method} {path.stem}")
-        stream.save(str(unfinished), default_blueprint=_layout(ground))
+        stream.save(str(unfinished), default_blueprint=_layout(ground, camera=film.look is not None))
         _log_still(rr, stream, film, ground)
         for shot in film.shots:
             stream.set_time("time", duration=shot.step * period)
             _log_shot(rr, stream, shot, film)
+            on_progress("")
         stream.flush()
         stream.disconnect()
         os.replace(unfinished, path)
@@ -50,12 +59,14 @@ def rerun_or_error() -> Any:
     return rerun
 
 
-def _layout(ground: LabelGrid) -> Any:
-    """Ground and belief side by side, the curves below."""
+def _layout(ground: LabelGrid, *, camera: bool) -> Any:
+    """Ground and belief side by side, what a camera shows and the curves below."""
     import rerun.blueprint as rrb
 
     x0, x1, y0, y1 = extent(ground)
     bounds = rrb.VisualBounds2D(x_range=[x0, x1], y_range=[-y1, -y0])
+    views = [rrb.Spatial2DView(origin=f"/camera/{k}", name=name) for k, name in CAMERA.items()]
+    images = [rrb.Horizontal(*views)] if camera else []
     return rrb.Blueprint(
         rrb.Vertical(
             rrb.Horizontal(
@@ -64,11 +75,12 @@ def _layout(ground: LabelGrid) -> Any:
                 rrb.Spatial2DView(origin="/footprint", name="what it sees"),
                 column_shares=[2, 2, 1],
             ),
+            *images,
             rrb.Horizontal(
                 rrb.TimeSeriesView(origin="/speed", name="speed [m/s]"),
                 rrb.TimeSeriesView(origin="/scale", name="scale ξ"),
             ),
-            row_shares=[3, 1],
+            row_shares=[3, *([1.5] if camera else []), 1],
         ),
         collapse_panels=True,
     )
@@ -79,6 +91,11 @@ def _log_still(rr: Any, stream: Any, film: Film, ground: LabelGrid) -> None:
     colour = look(film.method).colour
     stream.log("world/map", rr.Image(picture(ground)), static=True)
     stream.log("world/map", _image_frame(rr, ground, picture(ground).shape[1]), static=True)
+    names = film.shots[0].believed.names
+    colours = label_colours(names)
+    classes = [rr.AnnotationInfo(i, names[i], colours[i]) for i in range(len(names))]
+    for where in ("footprint", "camera/semantics"):
+        stream.log(where, rr.AnnotationContext(classes), static=True)
     for name, title in (("speed", "speed [m/s]"), ("scale", "ξ")):
         stream.log(name, rr.SeriesLines(colors=[_rgb(colour)], names=[title], widths=[2]), static=True)
 
@@ -100,6 +117,11 @@ def _log_shot(rr: Any, stream: Any, shot: Shot, film: Film) -> None:
         "robot/belief", rr.Image(believed).compress(), _image_frame(rr, shot.believed, believed.shape[1])
     )
     stream.log("footprint", rr.SegmentationImage(np.flipud(shot.cells.T)))
+    if shot.sight is not None:
+        stream.log("camera/rgb", rr.Image(shot.sight.rgb).compress())
+        depth = np.where(np.isfinite(shot.sight.depth), shot.sight.depth, 0)  # which it takes for unknown
+        stream.log("camera/depth", rr.DepthImage(depth.astype(np.float32), meter=1.0))
+        stream.log("camera/semantics", rr.SegmentationImage(shot.sight.labels))
     stream.log("speed", rr.Scalars(shot.speed))
     if np.isfinite(shot.scale):
         stream.log("scale", rr.Scalars(shot.scale))

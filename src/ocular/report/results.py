@@ -36,6 +36,11 @@ class WorldResults:
         return self._rows("planning.csv")
 
     @cached_property
+    def datasets(self) -> list[Row]:
+        """How much was logged and tested on each map."""
+        return self._rows("datasets.csv")
+
+    @cached_property
     def drives(self) -> dict[str, dict[str, Drives]]:
         """Trajectories by map, method and episode."""
         found: dict[str, dict[str, Drives]] = {}

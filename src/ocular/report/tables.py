@@ -12,9 +12,7 @@ from rich.table import Table as RichTable
 
 from ocular.errors import InputError
 from ocular.report.paper import REGIONS, maps_in_order, paper_number, paper_text, published
-from ocular.report.style import METHOD_LOOKS
-
-METHOD_NAMES = {method: look.name for method, look in METHOD_LOOKS.items()}
+from ocular.report.style import in_order, look
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +57,8 @@ def coverage_table(rows: Iterable[Mapping[str, Any]], world: str, metric_key: st
         raise InputError(f"no coverage rows of the world {world!r}; allowed is a file with at least one")
     maps = maps_in_order(world, {key[0] for key in cells})
     body = []
-    for method in METHOD_NAMES:
-        if not any(method == key[1] for key in cells):
-            continue
-        line = [METHOD_NAMES[method]]
+    for method in in_order({key[1] for key in cells}):
+        line = [look(method).name]
         for map_name in maps:
             for region in REGIONS:
                 mine = mean_and_spread(cells.get((map_name, method, region), []), metric.decimals)
@@ -87,13 +83,13 @@ def planning_tables(rows: Sequence[Mapping[str, Any]], world: str) -> list[Table
     if not here:
         raise InputError(f"no planning rows of the world {world!r}; allowed is a file with at least one")
     maps = maps_in_order(world, {r["map"] for r in here})
-    methods = [m for m in METHOD_NAMES if any(m == r["method"] for r in here)]
+    methods = in_order({r["method"] for r in here})
     runs = {(m, k): [r for r in here if r["map"] == m and r["method"] == k] for m in maps for k in methods}
 
     def table(title: str, cell: Callable[[list[Mapping[str, Any]]], str], paper_key: str | None) -> Table:
         body = []
         for method in methods:
-            line = [METHOD_NAMES[method]]
+            line = [look(method).name]
             for map_name in maps:
                 theirs = paper_text(world, paper_key, method, map_name) if paper_key else None
                 line.append(cell(runs[map_name, method]) + (f" ({theirs})" if theirs else ""))
@@ -146,9 +142,12 @@ def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
     def beside_paper(row: Mapping[str, Any], column: str) -> str:
         paper = published(row["world"], "datasets")
-        theirs = f" ({paper[column][paper['maps'].index(row['map'])]:,})" if column in paper else ""
+        known = column in paper and row["map"] in paper["maps"]
+        theirs = f" ({paper[column][paper['maps'].index(row['map'])]:,})" if known else ""
         return f"{int(row[column]):,}{theirs}"
 
+    maps = maps_in_order(rows[0]["world"], {row["map"] for row in rows})
+    in_place = {name: place for place, name in enumerate(maps)}
     body = [
         (
             f"{row['map']}, seed {row['seed']}",
@@ -156,7 +155,7 @@ def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             f"{int(row['footprints']):,}",
             beside_paper(row, "test_cases"),
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: (in_place[row["map"]], int(row["seed"])))
     ]
     return Table("data (the paper's)", ("map", "transitions", "distinct footprints", "test cases"), body)
 

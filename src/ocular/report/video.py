@@ -16,22 +16,27 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ocular.errors import InputError
 from ocular.footprint.grid import LabelGrid
 from ocular.records import UNKNOWN
 from ocular.report.film import Film, Shot
 from ocular.report.ground import extent, picture
+from ocular.report.sight import Picture
 from ocular.report.style import OUTCOME_MARKS, look
 
 PANEL = 5.2  # [inch], side of a map
 STRIP = 1.5  # [inch], height of the curves below
+IMAGES = 1.75  # [inch], height of what the cameras see, where there are cameras
+LEGEND = (
+    "light ground: the robot's own map · yellow: what it sees · thin lines: sampled plans · "
+    "ellipses: regions along its plan · ring: next subgoal"
+)
 DOTS_PER_INCH = 100
 FRAMES_A_SECOND = 20  # real time for a robot with 20 control steps a second
 HOLD = 30  # frames, how long the end stays
 ENDS = {"success": "arrived", "collision": "collided", "timeout": "ran out of time"}
-
-Picture = npt.NDArray[np.uint8]
 
 
 def write_video(
@@ -95,12 +100,20 @@ class Stage:
         columns = max(2, len(films))
         x0, x1, y0, y1 = extent(ground)
         height = 0.88 * PANEL * (y1 - y0) / (x1 - x0) + 0.4  # axes are narrower than their panel
-        size = (PANEL * columns, height + STRIP + 0.3)
-        self._figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout="constrained")
-        rows = self._figure.add_gridspec(2, 1, height_ratios=(height, STRIP))
+        seeing = any(film.look for film in films)
+        parts = (height, IMAGES, STRIP) if seeing else (height, STRIP)
+        size = (PANEL * columns, sum(parts) + 0.5)
+        room = ConstrainedLayoutEngine(h_pad=0.08)  # [inch], so that no title touches the edge
+        self._figure = Figure(figsize=size, dpi=DOTS_PER_INCH, layout=room)
+        self._figure.supxlabel(LEGEND, fontsize=8.5, color="#444444")
+        rows = self._figure.add_gridspec(len(parts), 1, height_ratios=parts)
         maps = rows[0].subgridspec(1, len(films)).subplots(squeeze=False)[0]
-        curves = rows[1].subgridspec(1, 2).subplots(squeeze=False)[0]
+        curves = rows[-1].subgridspec(1, 2).subplots(squeeze=False)[0]
         self._period, self._films = period, films
+        self._images = []
+        if seeing:
+            panels = rows[1].subgridspec(1, 3 * len(films)).subplots(squeeze=False)[0].reshape(-1, 3)
+            self._images = [_Images(axes, film) for axes, film in zip(panels, films, strict=True)]
         self._views = [_View(axes, film, ground) for axes, film in zip(maps, films, strict=True)]
         self._curves = _Curves(curves, films, period)
         self._canvas = cast(Any, FigureCanvasAgg(self._figure))  # its functions bear no types
@@ -113,6 +126,8 @@ class Stage:
         self._canvas.restore_region(self._still)
         for view, film in zip(self._views, self._films, strict=True):
             view.show(min(step, len(film.shots) - 1), step >= len(film.shots), self._period)
+        for images in self._images:
+            images.show(step)
         self._curves.show(step)
         pixels = np.asarray(self._canvas.buffer_rgba(), np.uint8)[..., :3]
         return pixels[: pixels.shape[0] // 2 * 2, : pixels.shape[1] // 2 * 2].copy()
@@ -210,6 +225,29 @@ def _known(grid: LabelGrid, rows: int) -> npt.NDArray[np.bool_]:
     """Which pixels of the grid's picture show something known."""
     step = -(-grid.labels.shape[0] // rows)
     return np.asarray(grid.labels[::step, ::step][::-1] != grid.index(UNKNOWN))
+
+
+class _Images:
+    """What one robot's camera shows: colour, depth, semantics."""
+
+    def __init__(self, axes: Sequence[Axes], film: Film) -> None:
+        self._film = film
+        self._drawn = []
+        for panel, (name, pixels) in zip(axes, self._pictures(0).items(), strict=True):
+            self._drawn.append((panel, panel.imshow(pixels, animated=True)))
+            panel.set_title(name, fontsize=9)
+            panel.set_axis_off()
+
+    def show(self, index: int) -> None:
+        """Draw what is seen at a control step; the last of it when the drive is over."""
+        index = min(index, len(self._film.shots) - 1)
+        for (panel, drawn), pixels in zip(self._drawn, self._pictures(index).values(), strict=True):
+            drawn.set_data(pixels)
+            panel.draw_artist(drawn)
+
+    def _pictures(self, index: int) -> dict[str, Picture]:
+        sight = self._film.shots[index].sight
+        return {} if sight is None else sight.pictures(self._film.geometry.max_range)
 
 
 class _Curves:

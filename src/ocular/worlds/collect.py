@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ocular.errors import InputError
-from ocular.records import Floats, Footprints, Indices, Inputs, Transitions
+from ocular.progress import progress
+from ocular.records import Floats, Footprints, Indices, Inputs, Labels, Transitions
 from ocular.worlds.map_file import PLANAR_LABELS
 from ocular.worlds.planar import Flags, PlanarWorld, heading
 
+LOOKS = 256  # between two words on the progress
 DECIMALS = 12  # of positions [m] and headings [rad]: two poses that agree in these are one pose
 
 
@@ -110,10 +112,19 @@ def _cases_that_start_free(world: PlanarWorld, spec: GridSpec, threads: int) -> 
         actions=actions,
         headings=headings,
         footprint_index=index,
-        footprints=Footprints(
-            world.observe(poses[:, :2], poses[:, 2], threads=threads), PLANAR_LABELS, world.geometry
-        ),
+        footprints=Footprints(_look(world, poses, threads), PLANAR_LABELS, world.geometry),
     )
+
+
+def _look(world: PlanarWorld, poses: Floats, threads: int) -> Labels:
+    """Footprints seen from poses (n, 3): x, y, heading."""
+    parts = np.array_split(poses, max(1, -(-len(poses) // LOOKS)))
+    seen = []
+    with progress(f"looking around on {world.map.name}", len(poses)) as advance:
+        for part in parts:
+            seen.append(world.observe(part[:, :2], part[:, 2], threads=threads))
+            advance("", len(part))
+    return np.concatenate(seen)
 
 
 def _distinct(poses: Floats) -> tuple[Floats, Indices]:

@@ -1,5 +1,6 @@
 """Figures are pure functions of rows; every axis says what it shows, and no legend lies on data."""
 
+import numpy as np
 import plotly.graph_objects as go
 import pytest
 from matplotlib import rc_context
@@ -13,6 +14,7 @@ from ocular.report.figures import FAMILIES, PRINTS, drives
 from ocular.report.figures.base import PRINT_RC
 from ocular.report.figures.cases import LEVELS, shares
 from ocular.report.figures.leaves import counts
+from ocular.report.ground import SURROUNDINGS, known_map, surroundings
 from ocular.report.results import Results
 
 UNITS = ("[m]", "[s]", "[m/s]", "[%]", "[ms]", "oracle = 1", "factor on the covariance", "method")
@@ -76,6 +78,18 @@ def test_scales_of_test_cases_come_from_volumes(world):
     found = {round(xi, 2) for _, _, xi in counts(world, "H")["splitcp"]}
     assert found - driven == {float(f"{xi:.3g}") for xi in expected}
     assert "nocp" not in counts(world, "H")
+
+
+@pytest.mark.parametrize(("name", "map_name"), [("planar", "H"), ("camera", "icyMain")])
+def test_drives_lie_on_the_true_ground(name, map_name, tmp_path):
+    world = Results.of(make_results(tmp_path, (map_name,), ("ocular",), name, episodes=1)).worlds[name]
+    (found,) = drives.page_data(world)["maps"].values()
+    truth = known_map(name, map_name)
+    assert found["box"] == (0.0, truth.size[0], 0.0, truth.size[1])
+    assert found["ground"].startswith("data:image/png")
+    assert found["route"] == [truth.start, *truth.subgoals]
+    ahead = surroundings(name, truth.grid, np.array([[*truth.start, 0.0, 0.0]]), [False])
+    assert list(SURROUNDINGS)[ahead[0]] == "good ground, and ahead too"
 
 
 def test_drives_for_the_page_are_small(world):

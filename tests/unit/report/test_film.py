@@ -10,15 +10,18 @@ import pytest
 
 from ocular.calibrators import NoCP, SplitCP
 from ocular.errors import InputError
+from ocular.experiments.camera import CAMERA
 from ocular.experiments.filming import filmed
 from ocular.experiments.planar_planning import drive
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import FootprintGeometry
 from ocular.report import recording
 from ocular.report.film import Film, outline
+from ocular.report.ground import label_colours
 from ocular.report.video import HOLD, Stage, count_frames, write_video
 from ocular.seeds import stream
 from ocular.worlds.collect import GridSpec, collect_transitions
+from ocular.worlds.junction import open_junction
 from ocular.worlds.map_file import load_map
 from ocular.worlds.planar import PlanarWorld
 
@@ -40,6 +43,16 @@ def calibrations(truth):
 @pytest.fixture(scope="module")
 def films(truth, calibrations):
     return [filmed(truth, c, 3, planner=QUICK, most_steps=STEPS) for c in calibrations]
+
+
+@pytest.fixture(scope="module")
+def road():
+    """Two control steps in the camera world."""
+    world = open_junction("icySide")
+    logs = collect_transitions(world, GridSpec(6, 2, 2), stream(0))
+    calibration = NoCP().fit(logs, world.nominal, world.state_cov, seed=0)
+    planner = replace(CAMERA.planner, samples=64)
+    return world, filmed(world, calibration, 3, planner=planner, most_steps=2, site=CAMERA)
 
 
 def test_watching_changes_nothing(truth, calibrations, films):
@@ -102,10 +115,39 @@ def test_what_cannot_be_filmed_is_refused(truth, calibrations, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_camera_shows_what_the_world_shows(road):
+    film = road[1]
+    assert len(film.shots) == 2
+    for shot in film.shots:
+        images = shot.sight.pictures(film.geometry.max_range)
+        assert {image.shape for image in images.values()} == {(240, 240, 3)}
+        rgb, depth, semantics = images.values()
+        assert rgb.std() > 10
+        assert depth[-1].mean() > 150  # the ground at the robot's feet is near
+        assert depth[0].mean() < 60
+        seen = {tuple(colour) for colour in semantics.reshape(-1, 3)}
+        assert seen <= {tuple(colour) for colour in label_colours(shot.sight.names)}
+        assert len(seen) >= 3
+
+
+def test_videos_of_the_camera_world_show_its_images(road):
+    world, film = road
+    stage = Stage([film], world.map.grid, world.dt)
+    first, second = stage.draw(0), stage.draw(1)
+    rows = slice(int(0.67 * first.shape[0]), int(0.82 * first.shape[0]))
+    assert (first[rows] != second[rows]).any()  # the images move with the robot
+    assert len(np.unique(first[rows].reshape(-1, 3), axis=0)) > 50
+    np.testing.assert_array_equal(stage.draw(2)[rows], second[rows])  # the last ones stay
+
+
 @pytest.mark.skipif(importlib.util.find_spec("rerun") is None, reason="rerun-sdk, an extra, is not installed")
-def test_a_recording_holds_every_step(films, truth, tmp_path):
+@pytest.mark.parametrize("where", ["map", "road"])
+def test_a_recording_holds_every_step(films, truth, road, where, tmp_path):
     path = tmp_path / "drive.rrd"
-    recording.write_recording(path, films[1], truth.map.grid, truth.dt)
+    world, film = (truth, films[1]) if where == "map" else road
+    told = []
+    recording.write_recording(path, film, world.map.grid, world.dt, told.append)
+    assert len(told) == len(film.shots)
     assert path.read_bytes()[:3] == b"RRF"
     assert path.stat().st_size > 10_000
     assert [p.name for p in tmp_path.iterdir()] == ["drive.rrd"]

@@ -5,7 +5,8 @@ import pytest
 from ocular.errors import InputError
 from ocular.report import coverage_table, print_table, with_tables
 from ocular.report.documents import markdown
-from ocular.report.tables import METHOD_NAMES
+from ocular.report.style import METHOD_LOOKS
+from ocular.report.tables import dataset_table
 
 
 def row(map_name, method, region, coverage, volume=1.0):
@@ -21,6 +22,7 @@ ROWS = [
     row("S", "ocular", "ID", 0.95),
     row("S", "nocp", "OOD", 0.064, 0.0171),
     row("mine", "ocular", "ID", 0.97),
+    row("mine", "my_method", "ID", 0.96),
 ]
 
 
@@ -30,6 +32,7 @@ def test_cells_stand_beside_the_papers():
     assert table.rows == [
         ("NoCP", "- (89.9)", "6.4 (6.4)", "- (90.0)", "- (6.4)", "-", "-"),
         ("OCULAR", "95.0 (90.6)", "- (93.4)", "91.2 (91.2)", "90.1 (91.0)", "97.0", "-"),
+        ("my_method", "-", "-", "-", "-", "96.0", "-"),
     ]
     assert coverage_table(ROWS, "planar", "volume").rows[0][2] == "0.02 (0.02)"
     assert coverage_table(ROWS, "planar", "gap").rows[0][2] == "1.2"
@@ -37,10 +40,18 @@ def test_cells_stand_beside_the_papers():
 
 def test_every_paper_column_is_known():
     """All six methods of both paper tables have a figure for every map and region."""
-    rows = [row(m, method, r, 0.9) for m in "SLHU" for method in METHOD_NAMES for r in ("ID", "OOD")]
+    rows = [row(m, method, r, 0.9) for m in "SLHU" for method in METHOD_LOOKS for r in ("ID", "OOD")]
     for metric in ("coverage", "volume"):
         for line in coverage_table(rows, "planar", metric).rows:
             assert all("(" in cell for cell in line[1:]), line
+
+
+def test_data_stand_in_the_papers_order_of_maps():
+    counts = {"transitions": "79921", "footprints": "1027", "test_cases": "4096"}
+    rows = [{"world": "planar", "map": m, "seed": s, **counts} for s in "10" for m in ("H", "mine", "S")]
+    lines = dataset_table(rows).rows
+    assert [line[0] for line in lines][:3] == ["S, seed 0", "S, seed 1", "H, seed 0"]
+    assert lines[0][1:] == ("79,921 (79,900)", "1,027", "4,096 (4,096)")
 
 
 def test_markdown_and_terminal(capsys):

@@ -1,7 +1,7 @@
 // Drives on their map, one canvas a method, speed as colour; a chosen drive can be played.
 const player = { episode: null, time: null, timer: null };
 const unpacked = new Map();
-const MARGIN = { left: 34, bottom: 34, top: 4, right: 4 };
+const MARGIN = { left: 34, bottom: 34, top: 4, right: 9 };
 
 function unpack(drive) {
   if (!unpacked.has(drive)) {
@@ -86,11 +86,21 @@ function paint(canvas, here, drives) {
   const px = (v) => MARGIN.left + v / 65535 * plotWidth, py = (v) => MARGIN.top + (1 - v / 65535) * plotHeight;
   pen.save();
   pen.beginPath(); pen.rect(MARGIN.left, MARGIN.top, plotWidth, plotHeight); pen.clip();
+  subgoals(pen, here, plotWidth, plotHeight);
   const chosen = player.episode;
   for (const drive of drives) if (drive.episode !== chosen) line(pen, drive, here, px, py, chosen === null ? 1.4 : 0.8, chosen === null ? 0.9 : 0.18);
   for (const drive of drives) if (drive.episode === chosen) line(pen, drive, here, px, py, 2.6, 1);
   pen.restore();
   for (const drive of drives) if (chosen === null || drive.episode === chosen) end(pen, drive, px, py);
+}
+
+function subgoals(pen, { box: [x0, x1, y0, y1], route }, width, height) {
+  pen.strokeStyle = report.outcomes.success; pen.lineWidth = 1;
+  for (const [x, y] of route.slice(1)) {
+    pen.beginPath();
+    pen.arc(MARGIN.left + (x - x0) / (x1 - x0) * width, MARGIN.top + (1 - (y - y0) / (y1 - y0)) * height, 3.5, 0, 2 * Math.PI);
+    pen.stroke();
+  }
 }
 
 function axes(pen, [x0, x1, y0, y1], width, height) {

@@ -26,6 +26,7 @@ from ocular.report.style import in_order, look
 
 X, Y = "coverage of a case [%]", "cases with at most this [%]"
 LEVELS = np.arange(0.0, 100.5, 0.5)  # [%]
+VIEWS = {"": (0.0, 100.5), ", close up": (79.5, 100.5)}  # name: range of the coverage [%]
 
 
 def figure(world: WorldResults) -> Figure | None:
@@ -36,11 +37,13 @@ def figure(world: WorldResults) -> Figure | None:
         "cases",
         "How well single cases are covered",
         "A curve tells which share of the test cases is covered at most this well. The best is a step at "
-        "90 %: what lies left of it is badly covered, what lies right has regions larger than needed.",
+        "90 %: what lies left of it is badly covered, what lies right has regions larger than needed. "
+        "The second panel of each pair looks closely at the well covered end.",
         {
-            name: [_panel(record, region == "OOD", title) for region, title in REGIONS.items()]
+            name: [_panel(record, region, view) for region in REGIONS for view in VIEWS]
             for name, record in world.cases.items()
         },
+        narrow=True,
     )
 
 
@@ -53,8 +56,8 @@ def shares(coverage: npt.ArrayLike) -> Floats:
     return np.asarray(100 * np.searchsorted(percent, LEVELS + 1e-4, side="right") / len(percent), float)
 
 
-def _panel(record: CaseRecord, ood: bool, title: str) -> Panel:
-    here = np.asarray(record.ood, bool) == ood
+def _panel(record: CaseRecord, region: str, view: str) -> Panel:
+    here = np.asarray(record.ood, bool) == (region == "OOD")
     traces = [
         {
             "type": "scatter",
@@ -68,22 +71,26 @@ def _panel(record: CaseRecord, ood: bool, title: str) -> Panel:
         }
         for method in in_order(record.methods)
     ]
-    return Panel(title, traces, axis(X, range=[0, 100.5]), axis(Y, range=[-2, 102]), [rule(x=90.0)])
+    title = region + view if view else REGIONS[region]
+    return Panel(title, traces, axis(X, range=VIEWS[view]), axis(Y, range=[-2, 102]), [rule(x=90.0)])
 
 
 def printed(world: WorldResults) -> PrintedFigure | None:
-    """Maps across, ID above OOD."""
+    """Maps across, ID above OOD, each whole and close up."""
     if not world.cases:
         return None
-    result, axes = grid_of(2, len(world.cases), width=1.9, height=1.9)
+    views = [(region, view) for region in REGIONS for view in VIEWS]
+    result, axes = grid_of(len(views), len(world.cases), width=1.9, height=1.7)
     for column, (name, record) in enumerate(world.cases.items()):
-        for row, region in enumerate(REGIONS):
+        for row, (region, view) in enumerate(views):
             panel, here = axes[row, column], np.asarray(record.ood, bool) == (region == "OOD")
             panel.axvline(90.0, color="#555555", linewidth=0.6, linestyle=":")
             for method in in_order(record.methods):
                 y = shares(record.methods[method].coverage[here])
                 panel.step(LEVELS, y, where="post", **print_line(method))
-            label_axes(panel, f"map {name}, {region}", X, Y)
-            panel.label_outer()
+            panel.set_xlim(*VIEWS[view])
+            label_axes(panel, f"map {name}, {region}{view}", X, Y)
+            panel.label_outer(remove_inner_ticks=False)
+            panel.tick_params(labelbottom=True)
     legend_below(result, method_handles({m for r in world.cases.values() for m in r.methods}, lines=True))
     return result

@@ -32,8 +32,9 @@ def figure(world: WorldResults) -> Figure | None:
         "leaves",
         "Where the leaves lie",
         "The scale ξ of each step driven and of each test case, by speed and by what is within "
-        f"{LOOK_AHEAD} m ahead; the larger the mark, the more often. A horizontal row of marks is a leaf of "
-        "the tree. A good calibration trusts the model on good ground at any speed, on ice only when slow.",
+        f"{LOOK_AHEAD[world.name]} m ahead; the larger the mark, the more often. A horizontal row of marks "
+        "is a leaf of the tree. A good calibration trusts the model on good ground at any speed, on ice only "
+        "when slow.",
         maps,
         {name: (symbol, colour) for name, (symbol, _, colour) in SURROUNDINGS.items()},
     )
@@ -56,14 +57,14 @@ def counts(world: WorldResults, map_name: str) -> dict[str, Counts]:
     """How often each scale occurs, by method; NoCP's is always one and is left out."""
     grid = ground(world.name, map_name)
     found: dict[str, Counts] = {}
-    for method, drives in world.drives.get(map_name, {}).items():
+    for method, drives in world.drives.get(map_name, {}).items() if grid is not None else ():
         for drive in drives.values():
             states = drive.states[:-1]
-            where = surroundings(grid, states, np.zeros(len(states)))
+            where = surroundings(world.name, grid, states, np.zeros(len(states)))
             _count(found.setdefault(method, Counter()), where, states, drive.scales)
     record = world.cases.get(map_name)
     if record is not None and "nocp" in record.methods:
-        where = surroundings(grid, record.states, record.ood)
+        where = surroundings(world.name, grid, record.states, record.ood)
         one = record.methods["nocp"].relative_volume  # that of xi = 1: volumes go with xi^(d/2)
         for method, result in record.methods.items():
             scales = (result.relative_volume / one) ** (2 / record.states.shape[1])
