@@ -36,6 +36,19 @@ COMMANDS: dict[str, tuple[Any, str]] = {
     "report": (Report, "Show all rows in one HTML file."),
 }
 
+
+def _any_command(*, brief: bool) -> Any:
+    """The union of all commands; described by a line each, or at length by their own docstrings."""
+    named: Any = Annotated
+    kinds = [
+        named[kind, tyro.conf.subcommand(name, description=line if brief else None)]
+        for name, (kind, line) in COMMANDS.items()
+    ]
+    return functools.reduce(operator.or_, kinds)
+
+
+Command: Any = _any_command(brief=False)
+
 MANUAL = """
 from logs to a verdict:
   ocular collect --map S --store logs                 logs of a simulated place, if you have none
@@ -60,7 +73,7 @@ def main() -> None:
         sys.argv.append("--help")
     try:
         command = tyro.cli(
-            _any_command(brief=wants_manual),
+            _any_command(brief=True) if wants_manual else Command,
             prog="ocular",
             description="Local conformal calibration of a robot's dynamics uncertainty from semantic images.",
         )
@@ -73,13 +86,3 @@ def main() -> None:
         sys.exit(f"ocular: {error}")
     except KeyboardInterrupt:
         sys.exit("ocular: stopped; run the same command again to go on")
-
-
-def _any_command(*, brief: bool) -> Any:
-    """The union of all commands; described by a line each, or at length by their own docstrings."""
-    named: Any = Annotated
-    kinds = [
-        named[kind, tyro.conf.subcommand(name, description=line if brief else None)]
-        for name, (kind, line) in COMMANDS.items()
-    ]
-    return functools.reduce(operator.or_, kinds)
