@@ -16,6 +16,7 @@ from ocular.cli.demo import Demo
 from ocular.cli.drive import Drive
 from ocular.cli.evaluate import Evaluate
 from ocular.cli.export import Export
+from ocular.cli.import_logs import Import
 from ocular.cli.inspect import Inspect
 from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
@@ -24,6 +25,10 @@ from ocular.errors import CalibrationWarning, OcularError
 
 # In the order in which they are used: a robot's own logs, the simulated worlds, the paper.
 COMMANDS: dict[str, tuple[Any, str]] = {
+    "import": (
+        tyro.conf.OmitArgPrefixes[Import],
+        "Read logs into a transition store: arrays, ROS bags, Replicator folders.",
+    ),
     "calibrate": (Calibrate, "Logs and a model in, one portable file and its account out."),
     "evaluate": (Evaluate, "Test a calibration on other logs, and show where it misses."),
     "inspect": (Inspect, "Print a calibration's cells in words."),
@@ -51,14 +56,14 @@ Command: Any = _any_command(brief=False)
 
 MANUAL = """
 from logs to a verdict:
-  ocular collect --map S --store logs                 logs of a simulated place, if you have none
-  ocular collect --map L --store logs                 and of another: two places are the least to learn from
-  ocular calibrate logs --model planar -o robot.ocular
+  ocular import bag yard.bag --store logs --environment yard ...
+  ocular import bag hall.bag --store logs --environment hall ...    two places are the least to learn from
+  ocular calibrate logs --model robot.toml -o robot.ocular
   ocular inspect robot.ocular --store logs            what it trusts, and where
-  ocular collect --map H --store elsewhere
   ocular evaluate robot.ocular elsewhere              does it hold in a new place?
   ocular export robot.ocular -o robot                 for software that has no ocular
-and in Python, on the robot:
+without logs, try it on simulated ones: ocular collect --map S --store logs, and --model planar
+in Python, on the robot:
   robot = ocular.Deployment.load("robot.ocular", alpha=0.1)
   answer = robot.query(state, action, footprint, heading)    # answer.region, .xi, .verdict
 

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from ocular.errors import InputError, check_choice
-from ocular.records import UNKNOWN, Labels, check_labels
+from ocular.records import OCCUPIED, UNKNOWN, Labels, check_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class ClassTable:
 
 
 def load_classes(
-    path: str | Path, labels: tuple[str, ...], missing: Literal["error", "unknown"] = "error"
+    path: str | Path, labels: tuple[str, ...] | None = None, missing: Literal["error", "unknown"] = "error"
 ) -> ClassTable:
-    """A table from a TOML file with lines such as `kerb = "OCCUPIED"`."""
+    """A table from a TOML file with lines such as `kerb = "OCCUPIED"`; its own labels, unless told others."""
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -53,4 +53,6 @@ def load_classes(
         raise InputError(f"there is no class table {path.name}; allowed is a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name} is not a TOML file: {error}") from error
+    if labels is None:
+        labels = tuple(dict.fromkeys((OCCUPIED, UNKNOWN, *map(str, table.values()))))
     return ClassTable(table, labels, missing)
