@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from ocular.calibrators.features import FeatureMap
-from ocular.calibrators.levels import Levels, interpolated
+from ocular.calibrators.levels import Levels, raised
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
 from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
@@ -34,7 +34,7 @@ class Calibration:
     encoder: ConvEncoder | None = None  # None: cells do not depend on what is seen
     partition: Partition = field(default_factory=WholeSpace)
     scores: CellScores | None = None
-    levels: Levels | None = None  # logged values between which thresholds are interpolated
+    levels: Levels | None = None  # logged values between which thresholds are raised
     fallback: bool = False  # starved cells take their nearest sufficient ancestor's threshold
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
@@ -51,7 +51,7 @@ class Calibration:
         return self.partition.apply(self.process(inputs))
 
     def threshold(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
-        """q_hat of each input: that of its cell, or what lies between two cells' between logged values."""
+        """q_hat of each input: that of its cell, or more between logged values."""
         return self.look_up(self.process(inputs), self.thresholds(alpha))
 
     def look_up(self, rows: Floats, of_cell: Floats) -> Floats:
@@ -59,8 +59,8 @@ class Calibration:
         if self.levels is None:
             return of_cell[self.partition.apply(rows)]
         below, above, share = self.levels.neighbours(rows)
-        cells = self.partition.apply(np.concatenate([below, above])).reshape(2, len(rows))
-        return interpolated(of_cell[cells[0]], of_cell[cells[1]], share)
+        cells = self.partition.apply(np.concatenate([rows, below, above])).reshape(3, len(rows))
+        return raised(of_cell[cells[0]], of_cell[cells[1]], of_cell[cells[2]], share)
 
     def process(self, inputs: Inputs) -> Floats:
         """What the partition looks at: features, then the latent of what is seen."""

@@ -32,7 +32,7 @@ class FeatureMap:
     name: str
     columns: tuple[str, ...]
     _function: Callable[[Inputs], Floats]
-    leveled: int | None = None  # the column along which thresholds are interpolated between logged values
+    leveled: int | None = None  # the column whose thresholds are raised between logged values
 
     # Of the model that it is for.
     state_dim: int = 4

@@ -1,11 +1,11 @@
 """Between logged values: logs on a grid say nothing of the speeds between its lines, yet robots drive there.
 
 A tree splits halfway between two logged values. An input just below the split would be trusted as much as the
-slower logs, and a planner that looks for small regions goes and stays exactly there; one just above it would
-be trusted as little as the faster logs. The threshold is therefore interpolated between those of the same
-input at the two neighbouring logged values, along the feature's square: so grows a squared distance when the
-error is proportional to the feature. At logged values it is the cell's own, so every promise that calibration
-data can make is kept; beyond the last ones it is theirs; and where logs are dense nothing changes at all.
+slower logs, and a planner that looks for small regions goes and stays exactly there. Thresholds are therefore
+raised to what lies between those at the two neighbouring logged values, in proportion to the feature's
+square: so grows a squared distance when the error is proportional to the feature. They are never lowered, so
+every cell keeps its promise; at logged values nothing changes, and where logs are dense nothing does either.
+Lowering them just above a split, by the same rule, would leave coverage there to the assumption alone.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ class Levels:
         return below, above, (wanted**2 - low**2) / (high**2 - low**2)
 
 
-def interpolated(below: Floats, above: Floats, share: Floats) -> Floats:
-    """Thresholds this share of the way between the neighbours'; next to an infinite one they are infinite."""
+def raised(own: Floats, below: Floats, above: Floats, share: Floats) -> Floats:
+    """Thresholds raised to this share of the way from one neighbour's to the other's; infinity wins."""
     with np.errstate(invalid="ignore"):
-        between = below + share * (above - below)
-    between = np.where(np.isinf(below) | np.isinf(above), np.inf, between)
-    return np.asarray(np.where(share == 0, below, np.where(share == 1, above, between)))
+        between = np.where(share == 0, below, np.where(share == 1, above, below + share * (above - below)))
+    return np.asarray(np.fmax(own, np.where(np.isinf(below) & (share < 1), np.inf, between)))

@@ -26,7 +26,7 @@ class Reproduce:
     variant: Literal["main", "other_frame", "noisy", "stepped"] = "main"
     """main: the paper's six methods. Of coverage, other_frame: OCULAR in the world frame and its ablation in
     the body's; noisy (camera): 5 % of noise in depth and labels, at calibration and test. Of planning,
-    stepped: OCULAR without interpolation between logged speeds."""
+    stepped: OCULAR without thresholds raised between logged speeds."""
     map: tuple[str, ...] = ()
     """Maps to test on, all of the world unless told; each method still calibrates on the maps that it may
     see."""

@@ -5,7 +5,7 @@ encoder.onnx         cells (n, angles, ranges) uint8 -> latent (n, dim) float32
 encoder_*.npy        the same network: kernels (4, 4, in, out), projection (places, channels, dim)
 tree_*.npy           feature and threshold of each node, its two children (a leaf is its own), its cell
 thresholds.npy       of each cell at this alpha; infinite where too few points were logged
-levels.npy           logged values of one feature, between which thresholds are interpolated
+levels.npy           logged values of one feature, between which thresholds are raised
 model_*.npy          what describes the model, such as the matrices of a linear one
 state_cov.npy        the covariance of the state estimate that predictions start from
 ocular_reader.py     sixty lines of NumPy that read all this and answer as the library does

@@ -38,18 +38,18 @@ class Reader:
             node = tree["tree_children"][node, is_right.astype(int)]
         return tree["tree_cell"][node]
 
-    def thresholds(self, rows):  # on squared distances; interpolated between the logged values of a feature
+    def thresholds(self, rows):  # on squared Mahalanobis distances; raised between logged values of a feature
         k, of_cell, values = self.about["leveled"], *map(self.arrays.get, ("thresholds", "levels"))
         if k is None:
             return of_cell[self.cells(rows)]
         upper = np.searchsorted(values[1:-1], rows[:, k]) + 1
-        ways = [rows.copy(), rows.copy()]
-        low, high = ways[0][:, k], ways[1][:, k] = values[upper - 1], values[upper]
-        below, above = (of_cell[self.cells(way)] for way in ways)
+        ways = [rows, rows.copy(), rows.copy()]
+        low, high = ways[1][:, k], ways[2][:, k] = values[upper - 1], values[upper]
+        own, below, above = (of_cell[self.cells(way)] for way in ways)
         share = (rows[:, k].clip(values[0], values[-1]) ** 2 - low**2) / (high**2 - low**2)
         with np.errstate(invalid="ignore"):
-            between = np.where(np.isinf(below + above), np.inf, below + share * (above - below))
-        return np.where(share == 0, below, np.where(share == 1, above, between))
+            mix = below + share * (above - below)
+        return np.fmax(own, np.where(share == 1, above, np.where(np.isinf(below) | (share == 0), below, mix)))
 
     def xi(self, rows):  # the factors on the model's covariance
         return self.thresholds(rows) / self.about["chi2"]

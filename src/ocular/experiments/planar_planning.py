@@ -37,7 +37,7 @@ _KEY = ("world", "map", "method", "episode")
 VARIANTS: dict[str, Callable[[Calibration], Calibration]] = {
     # name: what becomes of the calibrations that are driven with
     "main": lambda calibration: calibration,
-    # Thresholds as the tree has them, without interpolation between logged speeds.
+    # Thresholds as the tree has them, not raised between logged speeds.
     "stepped": lambda calibration: replace(calibration, levels=None),
 }
 

@@ -168,9 +168,9 @@ def _descend_together(block: Any, tree: tuple[Any, ...], out: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _interpolate(block: Any, tree: tuple[Any, ...], leveled: int, levels: Floats, out: Floats) -> None:
+def _raise_between(block: Any, tree: tuple[Any, ...], leveled: int, levels: Floats, out: Floats) -> None:
     """The rule of calibrators/levels.py; overwrites the block's leveled feature."""
-    above, share = np.empty(LANES), np.empty(LANES)
+    below, above, share = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     high = np.empty(LANES, np.float32)
     for i in range(len(out)):
         wanted = block[leveled, i]
@@ -179,16 +179,19 @@ def _interpolate(block: Any, tree: tuple[Any, ...], leveled: int, levels: Floats
         share[i] = min(max((wanted**2 - low) / span, 0.0), 1.0)
         block[leveled, i] = levels[k - 1]
         high[i] = levels[k]
-    _descend_together(block, tree, out)
+    _descend_together(block, tree, below[: len(out)])
     for i in range(len(out)):
         block[leveled, i] = high[i]
     _descend_together(block, tree, above[: len(out)])
     for i in range(len(out)):
-        if share[i] == 1.0:
-            out[i] = above[i]
-        elif share[i] > 0.0:
-            both = np.isfinite(out[i]) and np.isfinite(above[i])
-            out[i] = out[i] + share[i] * (above[i] - out[i]) if both else np.inf
+        if (np.isinf(below[i]) and share[i] < 1.0) or (np.isinf(above[i]) and share[i] > 0.0):
+            out[i] = np.inf
+        elif share[i] == 1.0:
+            out[i] = max(out[i], above[i])
+        elif share[i] == 0.0:
+            out[i] = max(out[i], below[i])
+        else:
+            out[i] = max(out[i], below[i] + share[i] * (above[i] - below[i]))
 
 
 @njit(cache=True, nogil=True)
@@ -210,7 +213,6 @@ def _scale(
         for k in range(latents.shape[1]):
             for i in range(first, last):
                 block[columns + k, i - first] = latents[i, k]
+        _descend_together(block, tree, out[first:last])
         if leveled >= 0:
-            _interpolate(block, tree, leveled, levels, out[first:last])
-        else:
-            _descend_together(block, tree, out[first:last])
+            _raise_between(block, tree, leveled, levels, out[first:last])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from ocular.calibrators.levels import MOST, Levels, interpolated
+from ocular.calibrators.levels import MOST, Levels, raised
 from ocular.errors import InputError
 
 VALUES = np.array([0.0, 0.4, 0.8, 2.0])
@@ -35,20 +35,19 @@ def test_neighbours_enclose_what_lies_between_and_hold_what_lies_beyond():
     np.testing.assert_array_equal(rows[:, 1], [0.5, 0.4, 3.0, -1.0, 0.0])
 
 
-@given(*[hnp.arrays(float, 6, elements=NUMBERS)] * 2, hnp.arrays(float, 6, elements=st.floats(0, 1)))
-def test_a_threshold_lies_between_its_neighbours_and_is_theirs_at_the_ends(below, above, share):
-    result = interpolated(below, above, share)
-    slack = 1e-12 * np.where(np.isinf(below + above), 0, below + above)
-    assert (result >= np.minimum(below, above) - slack).all()
-    assert (result <= np.maximum(below, above) + slack).all()
-    np.testing.assert_array_equal(interpolated(below, above, np.zeros(6)), below)
-    np.testing.assert_array_equal(interpolated(below, above, np.ones(6)), above)
+@given(*[hnp.arrays(float, 6, elements=NUMBERS)] * 3, hnp.arrays(float, 6, elements=st.floats(0, 1)))
+def test_a_threshold_is_never_lowered_and_never_more_than_the_largest(own, below, above, share):
+    result = raised(own, below, above, share)
+    assert (result >= own).all()
+    assert (result <= np.maximum(own, np.maximum(below, above))).all()
+    np.testing.assert_array_equal(raised(own, below, above, np.zeros(6)), np.maximum(own, below))
+    np.testing.assert_array_equal(raised(own, below, above, np.ones(6)), np.maximum(own, above))
     between = (share > 0) & (share < 1) & np.isinf(below + above)
     assert np.isinf(result[between]).all()
 
 
 def test_a_quarter_of_the_way():
-    assert interpolated(*np.array([[2.0], [4.0], [0.25]])) == 2.5
+    assert raised(*np.array([[1.0], [2.0], [4.0], [0.25]])) == 2.5
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def reader_of(folder):
 
 
 def on_speed_grid(logs):
-    """Speeds on a coarse grid, so that thresholds are interpolated between them."""
+    """Speeds on a coarse grid, so that thresholds are raised between them."""
     states = logs.inputs.states.copy()
     speed = np.hypot(states[:, 2], states[:, 3])
     states[:, 2:] *= (np.maximum(np.round(2 * speed), 1) / 2 / speed)[:, None]
