@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks.camera import camera_step, observe_camera, project
 from benchmarks.core import Task, apply, calibrate, footprint
+from benchmarks.deployment import query
 from benchmarks.importing import import_pairs
 from benchmarks.planner import lucca_overhead, ocular_step, plain_mppi
 from benchmarks.timing import Comparison
@@ -38,6 +39,7 @@ def benchmarks() -> dict[str, Callable[[], Comparison]]:
         "observe_camera": lambda: observe_camera(report_limit),
         "project": lambda: project(report_limit),
         "camera_step": lambda: camera_step(report_limit),
+        "query": lambda: query(task(), report_limit),
         "import_pairs": lambda: import_pairs(report_limit),
     }
 

@@ -8,6 +8,11 @@ Logs and a model in, a calibration out; ask it how far the model can be trusted 
 
     region = ocular.load("robot.ocular").region(inputs, alpha=0.1)   # holds the next state with 90 %
     region.marginal((0, 1)).semi_axes()                              # its shadow on the ground
+
+On the robot, one action at a time::
+
+    robot = ocular.Deployment.load("robot.ocular", alpha=0.1)
+    answer = robot.query(state, action, footprint, heading)          # answer.region, .xi, .ellipse, .verdict
 """
 
 from importlib.metadata import version
@@ -26,6 +31,7 @@ from ocular.calibrators import (
 )
 from ocular.conformal import Region
 from ocular.data import TransitionStore
+from ocular.deployment import Answer, Deployment, Verdict
 from ocular.dynamics import (
     GaussianModel,
     LinearGaussian,
@@ -50,11 +56,13 @@ __version__ = version("ocular")
 
 __all__ = [
     "METHODS",
+    "Answer",
     "Calibration",
     "CalibrationWarning",
     "Calibrator",
     "ConvEncoder",
     "DamagedFileError",
+    "Deployment",
     "FootprintGeometry",
     "Footprints",
     "Gaussian",
@@ -69,6 +77,7 @@ __all__ = [
     "TransitionStore",
     "Transitions",
     "Unicycle",
+    "Verdict",
     "concatenate",
     "differential_drive",
     "double_integrator",

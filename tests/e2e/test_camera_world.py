@@ -51,7 +51,7 @@ def test_collect_calibrate_drive_and_look_at_what_was_seen(command, folder):
     grid = ("--positions", "8", "--velocities", "2", "--actions", "2")
     logged = succeeds(command("collect", "--world", "camera", "--map", "icySide", "--store", "logs", *grid))
     assert logged.startswith("icySide: ")
-    succeeds(command("calibrate", "logs", "-o", "road.ocular", "--method", "splitcp", "--world", "camera"))
+    succeeds(command("calibrate", "logs", "-o", "road.ocular", "--method", "splitcp", "--model", "camera"))
     where = ("--world", "camera", "--map", "icySide", "--calibration", "road.ocular")
     assert "of 2 subgoals" in succeeds(command("drive", *where, "--most-steps", "3", "--save", "seen"))
     seen = folder / "seen" / "seed-0"

@@ -89,6 +89,28 @@ def test_a_map_of_ones_own(tmp_path):
     assert load_map(tmp_path / "my_picture.toml").size == (3.0, 2.0)
 
 
+def test_a_robot_of_ones_own_in_ten_lines(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    parts = blocks()
+    exec(compile(parts["make_logs.py"], "make_logs.py", "exec"), {})
+    steps = [parts[name] for name in ("own_store", "own_calibrate", "own_verdict")]
+    assert sum(len(step.strip().splitlines()) for step in steps) <= 10
+    assert "logs: 3," in run_commands(steps[0], tmp_path)
+    printed = run_commands(steps[1], tmp_path)
+    for place in ("yard", "hall", "dock"):  # each was left out, and nine tenths were covered all the same
+        found = re.search(rf"{place} +([\d.]+)% of [34],\d\d\d covered", printed)
+        assert found is not None, printed
+        assert 86 < float(found[1]) < 94
+    assert "warning" not in printed
+    capsys.readouterr()
+    exec(compile(steps[2], "own_verdict", "exec"), {})
+    assert "clear: no known obstacle" in capsys.readouterr().out
+    looked = run_commands(parts["own_look"], tmp_path)
+    assert "low friction ahead" in looked
+    assert "it is the same data" in looked
+    assert (tmp_path / "robot" / "ocular_reader.py").exists()
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_tables_are_those_of_the_rows(document):
     assert with_tables(document.read_text(), ROOT / "results") == document.read_text()

@@ -48,24 +48,28 @@ class Calibration:
 
     def cells(self, inputs: Inputs) -> Indices:
         """Cell k of each input: PROCESS, then the partition (Sec. 4.3)."""
-        return self.partition.apply(self._process(inputs))
+        return self.partition.apply(self.process(inputs))
 
     def threshold(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
         """q_hat of each input: that of its cell, or more between logged values."""
-        rows, of_cell = self._process(inputs), self.thresholds(alpha)
-        own = of_cell[self.partition.apply(rows)]
-        if self.levels is None:
-            return own
-        below, above, share = self.levels.neighbours(rows)
-        return raised(own, of_cell[self.partition.apply(below)], of_cell[self.partition.apply(above)], share)
+        return self.look_up(self.process(inputs), self.thresholds(alpha))
 
-    def _process(self, inputs: Inputs) -> Floats:
+    def look_up(self, rows: Floats, of_cell: Floats) -> Floats:
+        """The same of processed rows, given what `thresholds` found once and for all."""
+        if self.levels is None:
+            return of_cell[self.partition.apply(rows)]
+        below, above, share = self.levels.neighbours(rows)
+        cells = self.partition.apply(np.concatenate([rows, below, above])).reshape(3, len(rows))
+        return raised(of_cell[cells[0]], of_cell[cells[1]], of_cell[cells[2]], share)
+
+    def process(self, inputs: Inputs) -> Floats:
+        """What the partition looks at: features, then the latent of what is seen."""
         return process(inputs, self.features, self.encoder)
 
     def thresholds(self, alpha: float | Fraction) -> Floats:
         """q_hat of each cell, on the squared distance; infinite where a cell has too few points."""
         if self.scores is None:
-            return np.full(self.partition.n_cells, self._chi2(alpha))
+            return np.full(self.partition.n_cells, self.chi2(alpha))
         lineage = None
         if self.fallback and isinstance(self.partition, TreePartition):
             lineage = Lineage(self.partition.leaves(), self.partition.parents())
@@ -73,17 +77,18 @@ class Calibration:
 
     def scales(self, alpha: float | Fraction) -> Floats:
         """xi_k = q_hat_k / chi2 quantile: the factor on the covariance in each cell."""
-        return self.thresholds(alpha) / self._chi2(alpha)
+        return self.thresholds(alpha) / self.chi2(alpha)
 
     def scale(self, inputs: Inputs, alpha: float | Fraction) -> Floats:
         """xi of each input."""
-        return self.threshold(inputs, alpha) / self._chi2(alpha)
+        return self.threshold(inputs, alpha) / self.chi2(alpha)
 
     def region(self, inputs: Inputs, alpha: float | Fraction) -> Region:
         """Where the next state lies with probability at least 1 - alpha, one ellipsoid an input (Eq. 2)."""
         return Region(self.predict(inputs), self.threshold(inputs, alpha))
 
-    def _chi2(self, alpha: float | Fraction) -> float:
+    def chi2(self, alpha: float | Fraction) -> float:
+        """The threshold of a model that is right: what xi is measured by."""
         return float(chdtri(self.model.state_dim, float(exact_fraction(alpha))))
 
 

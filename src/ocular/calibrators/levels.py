@@ -44,8 +44,9 @@ class Levels:
 
     def neighbours(self, features: Floats) -> tuple[Floats, Floats, Floats]:
         """The same rows at the logged value below and above, and the share of the way between."""
-        wanted = features[:, self.column].clip(self.values[0], self.values[-1])
-        upper: Indices = np.searchsorted(self.values, wanted).clip(1, len(self.values) - 1)
+        # Not clip(), whose own cost is most of a single query's.
+        wanted = np.minimum(np.maximum(features[:, self.column], self.values[0]), self.values[-1])
+        upper: Indices = np.minimum(np.maximum(self.values.searchsorted(wanted), 1), len(self.values) - 1)
         low, high = self.values[upper - 1], self.values[upper]
         below, above = features.copy(), features.copy()
         below[:, self.column], above[:, self.column] = low, high

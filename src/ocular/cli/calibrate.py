@@ -1,52 +1,192 @@
-"""`ocular calibrate`: logs in, one portable file out."""
+"""`ocular calibrate`: logs and a model in, one portable file and an account of it out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import tyro
+
+from ocular.errors import InputError, check_choice, check_probability
+
+if TYPE_CHECKING:
+    from ocular.calibrators import Calibration, Calibrator
+    from ocular.dynamics import GaussianModel
+    from ocular.encoding import TrainingSettings
+    from ocular.evaluation.account import Account, LeftOut
+    from ocular.records import Floats, Transitions
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Calibrate:
-    """Calibrate a world's double integrator on a store of logs, into one portable file."""
+    """Calibrate a robot's model on its logs, into one portable file, and say how good it is.
 
-    store: Annotated[Path, tyro.conf.Positional]
-    """Directory of the transition store."""
+    The account ends with coverage and volume in new places: each environment is left out in turn, which
+    trains an encoder each; --no-account spares that. Any alpha can be asked of the file later.
+    """
+
+    store: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Directories of transition stores; environments of the same name are one place."""
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
     """The file to write."""
+    model: str
+    """What predicts the robot: a TOML file (docs/models.md), or planar or camera for the paper's worlds."""
     method: Literal["nocp", "splitcp", "lucca", "ocular", "ocular_no_encode"] = "ocular"
     """Which calibrator."""
-    world: Literal["planar", "camera"] = "planar"
-    """Where the logs are from: it decides the time step and the noise of the model."""
+    alpha: float = 0.1
+    """The account is of regions that hold the next state with probability 1 - alpha."""
+    features: str | None = None
+    """What cells look at besides the latent, such as body, wheels or action; the method's own unless told."""
+    min_leaf: int = 300
+    """Transitions that each cell needs when cells are drawn."""
+    fallback: bool = False
+    """Cells with too few transitions take those of the part of the tree around them, too."""
     without: tuple[str, ...] = ()
-    """Parts of the store to leave out."""
+    """Parts of the stores to leave out."""
+    quick: bool = False
+    """Train encoders briefly and on fewer footprints: for a first look."""
+    account: bool = True
+    """Leave each environment out in turn, and test on it."""
     seed: int = 0
     """Seed of the split, the encoder and the tree."""
+    json: bool = False
+    """Print the account as one JSON object."""
 
     def run(self) -> None:
-        """Fit, save, and say what came of it."""
-        import numpy as np
+        """Fit, save, test on environments left out, and print the account."""
+        from ocular.calibrators import save
+        from ocular.cli.printing import print_json
+        from ocular.evaluation.account import account
 
-        from ocular.calibrators import METHODS, save
-        from ocular.calibrators.ocular import train_encoder
-        from ocular.data import TransitionStore
-        from ocular.errors import check_choice
-        from ocular.experiments.worlds import SETTINGS, open_map
-
-        store = TransitionStore.open(self.store)
-        for part in self.without:
-            check_choice("--without", part, store.parts)
-        logs = store.load([part for part in store.parts if part not in self.without])
-        any_map = SETTINGS[self.world].site.maps[0]  # the nominal model does not depend on it
-        _, truth = open_map(self.world, any_map)
-        calibrator = METHODS[self.method].make(train_encoder)
-        calibration = calibrator.fit(logs, truth.nominal, truth.state_cov, seed=self.seed)
-        save(calibration, self.output)
-        scales = calibration.scales(0.1)
-        print(
-            f"{self.output}: {self.method} on {len(logs):,} transitions of {', '.join(logs.environments)}; "
-            f"{len(scales)} cells, at alpha = 0.1 xi from {np.min(scales):.2f} to {np.max(scales):.2f}"
+        if not self.output.absolute().parent.is_dir():
+            raise InputError(f"-o is {self.output}; allowed is a file in a directory that exists")
+        check_probability("--alpha", self.alpha)
+        model, state_cov = model_of(self.model)
+        logs = load_stores(self.store, self.without)
+        calibration = self._with_progress(
+            "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
         )
+        save(calibration, self.output)
+        left_out = self._leave_out(calibration, logs) if self.account else []
+        found = account(calibration, logs, self.alpha, left_out)
+        if self.json:
+            print_json(found)
+        else:
+            self._print(found)
+
+    def _leave_out(self, calibration: Calibration, logs: Transitions) -> list[LeftOut]:
+        from ocular.evaluation.account import leave_out
+
+        if len(logs.environments) == 1:
+            return []
+        found = []
+        for name in logs.environments:
+            test = partial(
+                leave_out, name, transitions=logs, like=calibration, alpha=self.alpha, seed=self.seed
+            )
+            found.append(self._with_progress(f"leaving out {name}", test))
+        return found
+
+    def _with_progress(self, what: str, work: Callable[[Calibrator], T]) -> T:
+        """Do this with the calibrator, whose encoder's training shows how far it is."""
+        from ocular.calibrators import METHODS, LocalCalibrator
+        from ocular.encoding import ConvEncoder
+        from ocular.partition import TreeSettings
+        from ocular.progress import progress
+        from ocular.records import Footprints
+
+        settings = self._training()
+        with progress(what, 1 + (settings.epochs if self.method == "ocular" else 0)) as advance:
+
+            def encoder(footprints: Footprints, seed: int) -> ConvEncoder:
+                from ocular.encoding.training import train
+
+                def tell(epoch: int, _loss: float, accuracy: float) -> None:
+                    advance(f"epoch {epoch}: {accuracy:.1%} of held-out cells reconstructed")
+
+                return train(footprints, settings, seed, progress=tell)[0]
+
+            calibrator = METHODS[self.method].make(encoder)
+            if isinstance(calibrator, LocalCalibrator):
+                calibrator = replace(
+                    calibrator,
+                    features=self.features or calibrator.features,
+                    tree=TreeSettings(min_leaf=self.min_leaf),
+                    fallback=self.fallback,
+                )
+            done = work(calibrator)
+            advance("done")
+            return done
+
+    def _training(self) -> TrainingSettings:
+        from ocular.encoding import TrainingSettings
+
+        if not self.quick:
+            return TrainingSettings()
+        from ocular.experiments.planar_coverage import QUICK_EPOCHS, QUICK_FOOTPRINTS
+
+        return TrainingSettings(epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
+
+    def _print(self, account: Account) -> None:
+        from ocular.cli.printing import number, print_warnings, result
+
+        places = ", ".join(f"{name} {count:,}" for name, count in account.environments.items())
+        print(f"{self.output}: {account.method} on {account.transitions:,} transitions: {places}")
+        cells = "1 cell" if account.cells == 1 else f"{account.cells} cells"
+        print(f"{cells}; least, median and most at alpha = {account.alpha:g}:")
+        if (points := account.points) is not None:
+            print(f"  {'points a cell':14}{points.least:,.0f}, {points.median:,.0f}, {points.most:,.0f}")
+        for name, spread in (("threshold", account.thresholds), ("xi", account.scales)):
+            print(f"  {name:14}{number(spread.least)}, {number(spread.median)}, {number(spread.most)}")
+        if account.left_out:
+            print("each environment left out, and tested by a calibration on the others:")
+        for left in account.left_out:
+            print(f"  {left.environment:14}{result(left.tested) if left.tested else left.reason}")
+        print_warnings(account.warnings)
+
+
+def model_of(name: str) -> tuple[GaussianModel, Floats]:
+    """The model that --model names, and the covariance of its state estimates."""
+    from ocular.dynamics.model_file import load_robot
+    from ocular.experiments.worlds import SETTINGS, open_map
+
+    if name in SETTINGS:
+        any_map = SETTINGS[name].site.maps[0]  # the nominal model does not depend on it
+        _, truth = open_map(name, any_map)
+        return truth.nominal, truth.state_cov
+    if not Path(name).is_file():
+        raise InputError(
+            f"--model is {name!r}; allowed are {', '.join(SETTINGS)} and the path of a TOML file"
+        )
+    robot = load_robot(name)
+    if robot.state_cov is None:
+        raise InputError(
+            f"{name} has no state_cov; allowed is the covariance of the state estimates that predictions "
+            "start from: a number, a diagonal, or rows"
+        )
+    return robot.model, robot.state_cov
+
+
+def load_stores(paths: tuple[Path, ...], without: tuple[str, ...] = ()) -> Transitions:
+    """Everything in these stores, except for some parts."""
+    from ocular.data import TransitionStore
+    from ocular.records import concatenate
+
+    if not paths:
+        raise InputError("no store is given; allowed is at least one directory of a transition store")
+    twice = {str(path) for path in paths if [other.resolve() for other in paths].count(path.resolve()) > 1}
+    if twice:
+        raise InputError(f"{', '.join(sorted(twice))} is given more than once; allowed is each store once")
+    stores = [TransitionStore.open(path) for path in paths]
+    every_part = [part for store in stores for part in store.parts]
+    for part in without:
+        check_choice("--without", part, every_part)
+    kept = [(store, [part for part in store.parts if part not in without]) for store in stores]
+    if not any(parts for _, parts in kept):
+        raise InputError(f"nothing is left of the parts {every_part}; allowed is at least one")
+    return concatenate([store.load(parts) for store, parts in kept if parts])

@@ -10,7 +10,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ocular.encoding.kernels import CHANNELS, Float32s, Tables, encode_many
+from ocular.encoding.kernels import (
+    CHANNELS,
+    Float32s,
+    Scratch,
+    Tables,
+    encode_many,
+    encode_one,
+    make_scratch,
+)
 from ocular.encoding.tables import build_tables
 from ocular.errors import InputError, check_finite, check_shape
 from ocular.records import Floats, FootprintGeometry, Labels, check_labels
@@ -92,6 +100,14 @@ class ConvEncoder:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(lambda chunk: encode_many(chunk[0], tables, chunk[1]), zip(*chunks, strict=True)))
         return out
+
+    def make_scratch(self) -> Scratch:
+        """Working memory for `encode_into`; each thread needs its own."""
+        return make_scratch(self.tables, self.geometry.angles, self.geometry.ranges)
+
+    def encode_into(self, cells: Labels, scratch: Scratch, out: Floats) -> None:
+        """The latent of one footprint (angles, ranges), checked before, without new memory: the same bits."""
+        encode_one(np.ascontiguousarray(cells), self.tables, scratch, out)
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.float32]]:
         """The weights by name; labels and geometry are the caller's to store."""

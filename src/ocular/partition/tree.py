@@ -140,10 +140,12 @@ class TreePartition:
             single.astype(np.float32),
             children,
             self.cell,
-            self._depth(),
+            self.depth,
         )
 
-    def _depth(self) -> int:
+    @property
+    def depth(self) -> int:
+        """Steps from the root to the deepest leaf."""
         depth = np.zeros(len(self.left), dtype=np.int64)
         for node in np.flatnonzero(self.left != LEAF):  # children come after their parent
             depth[[self.left[node], self.right[node]]] = depth[node] + 1

@@ -83,6 +83,15 @@ class BeliefMap:
         """The map as labelled cells, sharing the map's memory until it grows."""
         return LabelGrid(self.labels, self.names, self.resolution, self.origin, UNKNOWN)
 
+    def forget(self) -> None:
+        """Back to all UNKNOWN, in the same memory."""
+        self.version += 1
+        self.labels.fill(self._unknown)
+        self._votes.fill(0)
+        self.tile_version.fill(self.version)
+        self.obstacle_distance.fill(self.distance_cap)
+        self._column_distance.fill(self._reach + 1)
+
     def update(self, cells: Labels, geometry: FootprintGeometry, position: Floats, heading: float) -> None:
         """Count one footprint's votes: each cell that it knows, at the point of its centre."""
         check_shape("footprint cells", cells, (geometry.angles, geometry.ranges))

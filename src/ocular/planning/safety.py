@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import chdtri
 
 from ocular.dynamics.linear import LinearGaussian
 from ocular.errors import InputError, check_finite, check_probability, check_shape
@@ -28,6 +28,13 @@ class Verdict:
     clear: bool  # the proposed action's region is clear
     action: Floats  # (m,), the proposed one, else the nearest clear one, else braking
     action_clear: bool  # the region of `action` is clear: False means that none was
+
+
+def is_clear(start: Floats, mean: Floats, cov: Floats, quantile: float, obstacles: Obstacles) -> bool:
+    """Whether neither the region nor the way to its centre meets a known obstacle; states begin with x, y."""
+    if path_hits(start[0], start[1], mean[0], mean[1], obstacles):
+        return False
+    return not hits_obstacle(*ellipse(mean, cov, quantile), obstacles)
 
 
 @dataclass(frozen=True)
@@ -85,13 +92,11 @@ class SafetyFilter:
         return Gaussian(bundle.means.T.astype(np.float64), np.moveaxis(covs, -1, 0))
 
     def _is_clear(self, state: Floats, mean: Floats, cov: Floats, obstacles: Obstacles) -> bool:
-        if path_hits(state[0], state[1], mean[0], mean[1], obstacles):
+        if not is_clear(state, mean, cov, self._rollout.quantile, obstacles):
             return False
         shape = ellipse(mean, cov, self._rollout.quantile)
-        if hits_obstacle(*shape, obstacles):
-            return False
         return not self.seen_only or bool(within_seen(*shape, obstacles))
 
     @property
     def _rollout(self) -> Rollout:
-        return Rollout(self.model, float(chi2.isf(self.alpha, self.model.state_dim)))
+        return Rollout(self.model, float(chdtri(self.model.state_dim, self.alpha)))

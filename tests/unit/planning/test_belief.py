@@ -182,3 +182,17 @@ def test_refuses_footprints_that_do_not_fit() -> None:
     with pytest.raises(InputError, match="pose has 1 values that are not finite"):
         belief.update(np.zeros((16, 8), np.uint8), GEOMETRY, np.array([np.nan, 0.0]), 0.0)
     assert belief.version == 0
+
+
+def test_a_map_that_forgot_is_as_good_as_new() -> None:
+    old, new = (BeliefMap(NAMES, 0.02, extent=(-1.0, -1.0, 1.0, 1.0)) for _ in range(2))
+    for cells, position, heading in looks(3, 4):
+        old.update(cells, GEOMETRY, position, heading)
+    old.forget()
+    assert (old.labels == UNKNOWN).all()
+    assert (old.tile_version == old.version).all()
+    for cells, position, heading in looks(4, 4):
+        old.update(cells, GEOMETRY, position, heading)
+        new.update(cells, GEOMETRY, position, heading)
+        assert np.array_equal(old.labels, new.labels)
+        assert np.array_equal(old.obstacle_distance, new.obstacle_distance)
