@@ -43,7 +43,9 @@ CAMERA = Site(
     test_grid=TEST_GRID,
     planner=PlannerSettings(samples=4096, horizon=8, temperature=0.3, weights=CAMERA_WEIGHTS),
     reach=1.0,
-    rounding={"position_step": 0.1, "heading_step": np.deg2rad(3.0)},
+    # Positions as fine as the map's cells; room for all that the samples of a control step reach, or they
+    # would push each other out.
+    rounding={"position_step": MAP_RESOLUTION, "heading_step": np.deg2rad(3.0), "capacity": 1024},
 )
 
 
