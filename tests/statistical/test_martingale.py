@@ -1,4 +1,4 @@
-"""The monitor's false-alarm law, P(ever alarm) <= delta, over 2,000 runs in which nothing changed; its delay."""
+"""The monitor's law, P(ever alarm) <= delta, over 2,000 runs in which nothing changed; and its delay."""
 
 import numpy as np
 import pytest

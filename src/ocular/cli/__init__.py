@@ -15,6 +15,7 @@ from ocular.cli.drive import Drive
 from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
 from ocular.cli.scene import WriteScene
+from ocular.cli.stress import Stress
 from ocular.errors import CalibrationWarning, OcularError
 
 Command = (
@@ -24,6 +25,7 @@ Command = (
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Stress, tyro.conf.subcommand("stress")]
     | Annotated[WriteScene, tyro.conf.subcommand("scene")]
 )
 

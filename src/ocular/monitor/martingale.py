@@ -4,7 +4,8 @@ Its law (Ville's inequality): while the scores of each cell are exchangeable wit
 the capital reaches 1 / delta ever, in however many steps, with probability at most delta. That needs p-values
 that are uniform and independent of each other. Against a fixed calibration set they are not independent: all
 share its luck. So each new score joins the reference scores of its cell once it has been ranked; then they
-are exactly so, for any sizes.
+are exactly so, for any sizes. Nor may these scores have been looked at before: what decides on which steps to
+bet must be other scores.
 
 A change comes late as a rule, when bets on it have long lost their stakes. Capital therefore starts asleep,
 where it is kept, and wakes a little at a time: the share that wakes falls as 1 / (steps + WAKING), so that
@@ -65,13 +66,15 @@ class References:
     """The scores of each cell, which grow by those that are seen: 32 bytes a step."""
 
     def __init__(self, scores: CellScores, rng: np.random.Generator) -> None:
-        self._rng = rng
-        self._sorted = [scores.of_cell(cell).tolist() for cell in range(len(scores.counts))]
+        self._scores, self._rng = scores, rng
+        self._sorted: dict[int, list[float]] = {}  # of the cells that were visited
 
     def rank(self, cell: int, score: float) -> float:
         """The smoothed p-value of a new score in its cell, which it joins: uniform if nothing has changed."""
         if not score >= 0:
             raise InputError(f"the score is {score}; allowed is 0 to infinity")
+        if cell not in self._sorted:
+            self._sorted[cell] = self._scores.of_cell(cell).tolist()
         known = self._sorted[cell]
         below, upto = bisect_left(known, score), bisect_right(known, score)
         above, ties = len(known) - upto, upto - below + 1  # it ties with itself

@@ -1,8 +1,9 @@
 """Watches a calibration at work, one step at a time: does the world still keep its promise?
 
-Cells fall on two grounds: where the calibration found the model right, and where it found it to err (on ice).
+Cells fall on two grounds: where the calibration found the model right, and where it found it wrong (on ice).
 A change touches one of them as a rule, so each has a martingale and a clock of its own; the alarm is shared
-out between them, which keeps its law.
+out between them, which keeps its law. A random half of the calibration's scores tells the grounds apart; the
+other half is what new scores are compared with.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtrc
+from scipy.stats import chi2
 
 from ocular.calibrators import Calibration
-from ocular.conformal import squared_mahalanobis
+from ocular.conformal import CellScores, squared_mahalanobis
 from ocular.errors import InputError, check_probability, check_shape
 from ocular.monitor.martingale import References, TestMartingale
 from ocular.records import (
@@ -31,6 +34,7 @@ from ocular.records import (
 from ocular.seeds import stream
 
 RIGHT, ERRS = 0, 1
+Flags = npt.NDArray[np.bool_]
 GROUNDS = ("where the model was right", "where the model erred")
 SMALLEST = 1e-300  # p-value, so that a payout stays finite
 MODEL_ERRS = 1.25  # calibrated scale above which a cell's model errs
@@ -77,9 +81,14 @@ class Monitor:
     ) -> None:
         check_probability("delta", delta)
         self.calibration = calibration
-        self.grounds = grounds_of(calibration.scales(alpha))
-        scores = calibration.scores
-        self._references = None if scores is None else References(scores, stream(seed, "monitor"))
+        self.grounds = np.full(calibration.partition.n_cells, RIGHT)  # of a model that is taken at its word
+        self._references: References | None = None
+        if calibration.scores is not None:
+            rng = stream(seed, "monitor")
+            looked_at, kept = halves(calibration.scores, rng)
+            unit = float(chi2.isf(float(alpha), calibration.model.state_dim))
+            self.grounds = grounds_of(looked_at, float(alpha), MODEL_ERRS * unit)
+            self._references = References(kept, rng)
         self._martingale = TestMartingale(bets, runs=len(GROUNDS))
         self._limit = math.log(len(GROUNDS) / delta)
         self._changed = np.zeros(len(GROUNDS), np.bool_)
@@ -101,14 +110,15 @@ class Monitor:
         """The same where cell and score are known already."""
         if not 0 <= cell < len(self.grounds):
             raise InputError(f"the cell is {cell}; allowed are 0 to {len(self.grounds) - 1}")
-        ground, p = int(self.grounds[cell]), self._p_value(cell, score)
+        ground, p = int(self.grounds[cell]), self.p_value(cell, score)
         betting = np.full(len(GROUNDS), np.nan)
         betting[ground] = p
         log_capital = self._martingale.update(betting)
         self._changed |= log_capital >= self._limit
         return Reading(cell, ground, score, p, log_capital, self.changed)
 
-    def _p_value(self, cell: int, score: float) -> float:
+    def p_value(self, cell: int, score: float) -> float:
+        """How far a new score, which joins the references of its cell, lies among them."""
         if self._references is not None:
             return self._references.rank(cell, score)
         # Without logged scores the model is taken at its word, and its word is a law too.
@@ -124,6 +134,22 @@ class Monitor:
 _BLIND = Footprints(np.zeros((1, 1, 1), np.uint8), (OCCUPIED, UNKNOWN), FootprintGeometry(angles=1, ranges=1))
 
 
-def grounds_of(scales: Floats) -> Indices:
-    """RIGHT or ERRS for each cell, by its calibrated scale; a cell without enough scores errs."""
-    return np.where(scales > MODEL_ERRS, ERRS, RIGHT).astype(np.int64)
+def halves(scores: CellScores, rng: np.random.Generator) -> tuple[CellScores, CellScores]:
+    """Two halves, drawn at random: each score falls into one or the other."""
+    first = rng.random(len(scores.scores)) < 0.5
+    return _these(scores, first), _these(scores, ~first)
+
+
+def _these(scores: CellScores, picked: Flags) -> CellScores:
+    before = np.concatenate([[0], np.cumsum(picked)]).astype(np.int64)
+    return CellScores(scores.scores[picked], before[scores.offsets])
+
+
+def grounds_of(scores: CellScores, alpha: float, limit: float) -> Indices:
+    """ERRS for each cell whose (1 - alpha) quantile is beyond the limit, or unknown; RIGHT elsewhere."""
+    counts = scores.counts
+    rank = np.ceil((counts + 1) * (1 - alpha)).astype(np.int64)
+    known = np.flatnonzero(rank <= counts)
+    quantile = np.full(len(counts), np.inf)
+    quantile[known] = scores.scores[scores.offsets[known] + rank[known] - 1]
+    return np.where(quantile > limit, ERRS, RIGHT).astype(np.int64)

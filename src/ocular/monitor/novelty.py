@@ -71,7 +71,7 @@ class Novelty:
         return replace(blank, calibrated=np.sort(blank.score(held_out)))
 
     def score(self, cells: Labels) -> Indices:
-        """How new each footprint (n, angles, ranges) is, in pixels of a sector; most if a label is unknown."""
+        """How new each footprint (n, angles, ranges) is, in pixels of a sector; most for an unknown label."""
         check_shape("footprint cells", cells, (None, self.geometry.angles, self.geometry.ranges))
         pixels = sectors(thin(cells))
         pixels = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1))

@@ -24,7 +24,7 @@ from scipy.stats import chi2
 
 from ocular.calibrators import Calibration
 from ocular.errors import check_choice, check_probability
-from ocular.monitor.monitor import ERRS, GROUNDS, Monitor, Reading, Step
+from ocular.monitor.monitor import GROUNDS, MODEL_ERRS, Monitor, Reading, Step
 from ocular.monitor.novelty import Novelty
 from ocular.records import Floats, Labels
 
@@ -119,6 +119,5 @@ class Policy:
         return self._calibrated
 
     def _adapted(self) -> Floats:
-        factor = self.factors[self.monitor.grounds]
-        errs = self.monitor.grounds == ERRS
-        return np.where(errs, 1.0 + factor * (self._calibrated - 1.0), factor * self._calibrated)
+        noise = np.where(self._calibrated > MODEL_ERRS, 1.0, 0.0)
+        return np.asarray(noise + self.factors[self.monitor.grounds] * (self._calibrated - noise))

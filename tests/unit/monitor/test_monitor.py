@@ -5,14 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, kstest
 from tests.conftest import LABELS, SMALL, random_encoder, random_transitions
 
 from ocular.calibrators import NoCP, SplitCP, ocular, ocular_no_encode
+from ocular.conformal import CellScores
 from ocular.dynamics import double_integrator
 from ocular.errors import InputError
 from ocular.monitor import Monitor, Novelty, Policy, Responses, Step
-from ocular.monitor.monitor import ERRS, RIGHT, grounds_of
+from ocular.monitor.martingale import References
+from ocular.monitor.monitor import ERRS, RIGHT, grounds_of, halves
 from ocular.partition import TreeSettings
 from ocular.planning.belief import BeliefMap
 from ocular.planning.guarded_field import GuardedField
@@ -54,10 +56,36 @@ def run(policy, truth, n=400, seed=1):
     return [policy.learn(step) for step in steps(np.random.default_rng(seed), n, truth)]
 
 
-def test_grounds_are_told_apart_by_the_calibrated_scales(calibration):
-    scales = calibration.scales(0.1)
-    assert set(grounds_of(scales)) == {RIGHT, ERRS}
-    assert grounds_of(np.array([0.9, 1.2, 4.0, np.inf])).tolist() == [RIGHT, RIGHT, ERRS, ERRS]
+def test_grounds_are_told_apart_by_one_half_of_the_scores(calibration):
+    grounds = Monitor(calibration).grounds
+    assert set(grounds) == {RIGHT, ERRS}
+    np.testing.assert_array_equal(grounds == ERRS, calibration.scales(0.1) > 1.25)  # far from it, all of them
+    few = CellScores.group(np.arange(25.0), np.repeat([0, 1, 2], [9, 9, 7]), 3)
+    assert grounds_of(few, 0.1, 8.5).tolist() == [RIGHT, ERRS, ERRS]  # 7 are too few to know
+
+
+def test_halves_are_exclusive_and_keep_their_cells():
+    rng = np.random.default_rng(0)
+    whole = CellScores.group(rng.random(500), rng.integers(0, 7, 500), 7)
+    parts = halves(whole, rng)
+    for cell in range(7):
+        together = np.sort(np.concatenate([part.of_cell(cell) for part in parts]))
+        np.testing.assert_array_equal(together, whole.of_cell(cell))
+    assert 200 < len(parts[0].scores) < 300
+
+
+def test_the_grounds_owe_nothing_to_the_references():
+    """Cells at the very limit: those that fall among the right ones must not look worse for it."""
+    rng, p = np.random.default_rng(0), {RIGHT: [], ERRS: []}
+    limit = np.quantile(rng.exponential(size=10**6), 0.9)
+    for _ in range(400):
+        known = CellScores.group(rng.exponential(size=200), np.arange(200) % 4, 4)
+        looked_at, kept = halves(known, rng)
+        grounds, references = grounds_of(looked_at, 0.1, limit), References(kept, rng)
+        for cell in range(4):
+            p[int(grounds[cell])].append(references.rank(cell, rng.exponential()))
+    for values in p.values():
+        assert kstest(values, "uniform").pvalue > 1e-3
 
 
 def test_a_reading_is_that_of_the_calibration(calibration):
@@ -178,14 +206,14 @@ def test_a_single_scale_is_guarded_too(rng):
 
 
 def test_a_step_costs_little(calibration):
-    """Microseconds where cell and score are known; what fits into any control step where they are not."""
+    """A fraction of a millisecond, measured in processor time, as the machine may be busy."""
     policy = Policy(calibration, 0.1)
     known = list(steps(np.random.default_rng(1), 300, world()))
     policy.learn(known[0])
-    began = time.perf_counter()
+    began = time.process_time()
     for step in known:
         policy.learn(step)
-    assert (time.perf_counter() - began) / len(known) < 2e-3
+    assert (time.process_time() - began) / len(known) < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -208,8 +236,7 @@ def test_what_is_wrong_is_said(calibration, make, complaint):
 def test_a_calibration_with_starved_cells_is_watched_too(calibration):
     empty = replace(calibration.scores, scores=np.empty(0), offsets=np.zeros_like(calibration.scores.offsets))
     starved = replace(calibration, scores=empty)
-    with pytest.warns(match="have fewer than"):
-        monitor = Monitor(starved)
+    monitor = Monitor(starved)
     assert (monitor.grounds == ERRS).all()
     assert 0 < monitor.score(0, 3.0).p <= 1
 

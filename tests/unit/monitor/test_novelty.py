@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 from tests.conftest import LABELS, SMALL
 
 from ocular.errors import DamagedFileError, InputError
