@@ -11,6 +11,7 @@ import tyro
 from ocular.cli.calibrate import Calibrate
 from ocular.cli.collect import Collect
 from ocular.cli.demo import Demo
+from ocular.cli.diagnose import Diagnose
 from ocular.cli.drive import Drive
 from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
@@ -25,6 +26,7 @@ Command = (
     | Annotated[Demo, tyro.conf.subcommand("demo")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Report, tyro.conf.subcommand("report")]
+    | Annotated[Diagnose, tyro.conf.subcommand("diagnose")]
     | Annotated[Stress, tyro.conf.subcommand("stress")]
     | Annotated[WriteScene, tyro.conf.subcommand("scene")]
 )
