@@ -21,8 +21,6 @@ class Diagnose:
     """Directory of the logs that the calibration was fitted to."""
     calibration: Annotated[Path, tyro.conf.arg(aliases=["-c"])]
     """The file that `ocular calibrate` wrote."""
-    without: tuple[str, ...] = ()
-    """Parts of the store that were left out of the calibration."""
     alpha: float = 0.1
     """Regions may miss this share of next states."""
     show: int = 10
@@ -42,11 +40,11 @@ class Diagnose:
         from ocular.data import TransitionStore
         from ocular.errors import check_choice
 
-        store = TransitionStore.open(self.store)
-        for part in self.without:
-            check_choice("--without", part, store.parts)
-        logs = store.load([part for part in store.parts if part not in self.without])
-        calibration = load(self.calibration)
+        calibration, store = load(self.calibration), TransitionStore.open(self.store)
+        parts = calibration.provenance.get("environments", [])
+        for part in parts:  # in their order: it decided how they were split
+            check_choice("an environment of the calibration", part, store.parts)
+        logs = store.load(parts)
         self._leaves(calibration, logs)
         if self.sensitivity:
             self._sensitivity(calibration, logs)

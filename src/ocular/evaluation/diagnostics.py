@@ -1,8 +1,8 @@
 """What a calibration rests on: its leaves, environments that disagree, and choices that the result hangs on.
 
-All of it looks at logs alone. None of it is a test on new places. Settings that are chosen by it have seen the
-scores that thresholds are made of, which breaks the promise: choose on some environments, and calibrate the
-choice on others.
+All of it looks at logs alone. None of it is a test on new places. Settings that are chosen by it have seen
+the scores that thresholds are made of, which breaks the promise: choose on some environments, and calibrate
+the choice on others.
 """
 
 from __future__ import annotations

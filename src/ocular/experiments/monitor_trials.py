@@ -98,7 +98,16 @@ def _one_lap(
     """What a robot knew before each step of a drive in which nothing changed."""
     site, seen = settings.calibration.site, list[Moment]()
     seed = integer(settings.calibration.seed, site.name, map_name, "lap")
-    drive(truth, calibration, seed, planner=settings.planner, site=site, watch=seen.append)
+    drive(
+        truth,
+        calibration,
+        seed,
+        planner=settings.planner,
+        reach=site.reach,
+        most_steps=settings.most_steps,
+        watch=seen.append,
+        site=site,
+    )
     return Inputs(
         states=np.array([moment.estimate for moment in seen]),
         actions=np.array([moment.plan.action for moment in seen]),

@@ -58,7 +58,7 @@ def _one_map(workshop: Workshop, map_name: str) -> dict[str, Floats]:
     }
 
 
-def views(truth: PlanarWorld, rng: np.random.Generator, *, post: bool) -> Labels:
+def views(truth: PlanarWorld, rng: np.random.Generator, *, post: bool, count: int = VIEWS) -> Labels:
     """Footprints from random free places, where wanted with a free-standing post in view."""
     grid, (width, height) = truth.map.grid, truth.map.size
     rows, columns = np.indices(grid.labels.shape)
@@ -66,7 +66,7 @@ def views(truth: PlanarWorld, rng: np.random.Generator, *, post: bool) -> Labels
     round_it = np.linspace(0, 2 * np.pi, 16)
     ring = (POST_RADIUS + 0.06) * np.stack([np.cos(round_it), np.sin(round_it)], axis=1)
     seen: list[Labels] = []
-    while len(seen) < VIEWS:
+    while len(seen) < count:
         position, heading = rng.uniform((0.0, 0.0), (width, height)), rng.uniform(-np.pi, np.pi)
         bearing = heading + rng.uniform(-POST_BEARING, POST_BEARING)
         there = position + rng.uniform(POST_NEAR, POST_FAR) * np.array([np.cos(bearing), np.sin(bearing)])
