@@ -1,10 +1,15 @@
 """The monitor's stress figures at toy size: they are made, resume, and do not depend on the workers."""
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ocular.calibrators import ocular_no_encode, save
+from ocular.data import TransitionStore
 from ocular.encoding import TrainingSettings
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
@@ -16,10 +21,11 @@ from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.planar_planning import drive
 from ocular.experiments.stress import of_drives, stress
 from ocular.experiments.workshop import Workshop
+from ocular.partition import TreeSettings
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import OCCUPIED
-from ocular.worlds.collect import GridSpec
-from ocular.worlds.map_file import load_map
+from ocular.worlds.collect import GridSpec, collect_transitions
+from ocular.worlds.map_file import PLANAR_LABELS, load_map
 from ocular.worlds.planar import PlanarWorld
 
 TINY = GuardedSettings(
@@ -111,6 +117,30 @@ def test_posts_stand_free_and_in_view():
     narrow = np.array([np.diff(np.flatnonzero(np.diff(row.astype(int)))).min(initial=240) for row in columns])
     assert np.median(narrow) < 60
     assert len(views(truth, rng, post=False, count=5)) == 5
+
+
+def test_the_commands_say_what_they_found_and_what_is_wrong(tmp_path):
+    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+        program = Path(sys.executable).parent / "ocular"
+        return subprocess.run(
+            [program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+
+    worlds = [PlanarWorld(load_map(name)) for name in ("S", "L")]
+    store = TransitionStore.create(tmp_path / "logs", PLANAR_LABELS, worlds[0].geometry, 4, 2)
+    for world in worlds:
+        grid = GridSpec(positions=12, velocities=4, actions=2)
+        store.append(world.map.name, collect_transitions(world, grid, np.random.default_rng(0)))
+    calibrator = ocular_no_encode(tree=TreeSettings(max_depth=3))
+    fitted = calibrator.fit(store.load(("L", "S")), worlds[0].nominal, worlds[0].state_cov, seed=0)
+    save(fitted, tmp_path / "robot.ocular")
+    found = command("diagnose", "logs", "-c", "robot.ocular", "--show", "2")
+    assert found.returncode == 0, found.stderr
+    assert f"{fitted.partition.n_cells} leaves with" in found.stdout
+    assert len(found.stdout.splitlines()) == 2 + 2
+    failed = command("stress", "--only", "magic")
+    assert failed.returncode == 1
+    assert "--only is 'magic'; allowed are 'law', 'delay', 'novelty', 'drives'" in failed.stderr
 
 
 def test_a_limit_says_what_is_allowed():
