@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,12 @@ class Novelty:
     @classmethod
     def fit(cls, footprints: Footprints, seed: int) -> Novelty:
         """Learn one half of the distinct footprints, and calibrate on the other."""
-        cells = np.unique(footprints.cells, axis=0)
-        if len(cells) < FEWEST:
-            raise InputError(f"{len(cells)} distinct footprints; allowed is at least {FEWEST}")
-        order = stream(seed, "novelty").permutation(len(cells))
-        learned, held_out = cells[order[: len(cells) // 2]][:MOST], cells[order[len(cells) // 2 :]][:MOST]
+        # In the order of their checksums, so that neither repetitions nor the order given matter.
+        distinct = {sha256(image.tobytes()).digest(): row for row, image in enumerate(footprints.cells)}
+        if len(distinct) < FEWEST:
+            raise InputError(f"{len(distinct)} distinct footprints; allowed is at least {FEWEST}")
+        rows = stream(seed, "novelty").permutation([distinct[key] for key in sorted(distinct)])[: 2 * MOST]
+        learned, held_out = (footprints.cells[part] for part in np.array_split(rows, 2))
         pixels = sectors(thin(learned))
         labels, slack = len(footprints.labels), _slack(pixels.shape[2] * pixels.shape[3])
         examples = cover(_moved(_stand_ins(pixels, labels, slack)), labels, slack)
