@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint types contracts pytest bench reproduce report documents site clean
+.PHONY: demo test lint types contracts pytest bench stress reproduce report documents site clean
 
 demo: .venv/installed
 	$(BIN)/ocular demo --workers $(WORKERS)
@@ -25,6 +25,9 @@ pytest: .venv/installed
 
 bench: .venv/bench-installed
 	$(BIN)/python -m benchmarks
+
+stress: .venv/installed
+	$(BIN)/ocular stress --workers $(WORKERS)
 
 reproduce: .venv/installed
 	$(BIN)/ocular reproduce planar --only coverage --seed 0 1 2 --workers $(WORKERS)

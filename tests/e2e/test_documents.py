@@ -11,11 +11,15 @@ import pytest
 import tyro
 from PIL import Image
 
+from ocular.calibrators import ocular_no_encode, save
 from ocular.cli import Command
+from ocular.data import TransitionStore
 from ocular.encoding import TrainingSettings, training
 from ocular.report import with_tables
 from ocular.report.documents import TABLES
-from ocular.worlds.map_file import load_map
+from ocular.worlds.collect import GridSpec, collect_transitions
+from ocular.worlds.map_file import PLANAR_LABELS, load_map
+from ocular.worlds.planar import PlanarWorld
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -76,6 +80,18 @@ def test_examples_run(example, tmp_path):
 def test_parts_of_examples_are_those_of_the_scripts(document):
     for kind, name, body in BLOCK.findall(document.read_text()):
         assert kind != "example" or body in (ROOT / "examples" / name).read_text(), name
+
+
+def test_the_monitor_and_its_policy(tmp_path, monkeypatch, capsys):
+    truth = PlanarWorld(load_map("S"))
+    coarse = GridSpec(positions=12, velocities=4, actions=2)
+    logs = collect_transitions(truth, coarse, np.random.default_rng(0))
+    store = TransitionStore.create(tmp_path / "logs", PLANAR_LABELS, truth.geometry, 4, 2)
+    store.append("S", logs)
+    save(ocular_no_encode().fit(logs, truth.nominal, truth.state_cov, seed=0), tmp_path / "robot.ocular")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(blocks()["monitor"], "monitor.md", "exec"), {})
+    assert "changed: (False, False), scales times [1. 1.]" in capsys.readouterr().out
 
 
 def test_a_map_of_ones_own(tmp_path):

@@ -13,6 +13,7 @@ import tyro
 from ocular.cli.calibrate import Calibrate
 from ocular.cli.collect import Collect
 from ocular.cli.demo import Demo
+from ocular.cli.diagnose import Diagnose
 from ocular.cli.drive import Drive
 from ocular.cli.evaluate import Evaluate
 from ocular.cli.export import Export
@@ -21,6 +22,7 @@ from ocular.cli.inspect import Inspect
 from ocular.cli.report import Report
 from ocular.cli.reproduce import Reproduce
 from ocular.cli.scene import WriteScene
+from ocular.cli.stress import Stress
 from ocular.errors import CalibrationWarning, OcularError
 
 # In the order in which they are used: a robot's own logs, the simulated worlds, the paper.
@@ -32,12 +34,14 @@ COMMANDS: dict[str, tuple[Any, str]] = {
     "calibrate": (Calibrate, "Logs and a model in, one portable file and its account out."),
     "evaluate": (Evaluate, "Test a calibration on other logs, and show where it misses."),
     "inspect": (Inspect, "Print a calibration's cells in words."),
+    "diagnose": (Diagnose, "What a calibration rests on: small cells, environments that disagree."),
     "export": (Export, "Write a calibration for other software: ONNX and plain arrays."),
     "collect": (Collect, "Log transitions in a simulated world."),
     "drive": (Drive, "Drive a simulated world with calibrations, with video if asked for."),
     "scene": (WriteScene, "Write a road of the camera world, to look at or to change."),
     "demo": (Demo, "The point of it all in a few minutes: a table, a video, a report."),
     "reproduce": (Reproduce, "Make the rows of the paper's tables; goes on where it stopped."),
+    "stress": (Stress, "Measure what the monitor promises, and drives on ice unlike any logged."),
     "report": (Report, "Show all rows in one HTML file."),
 }
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ocular.conformal import squared_mahalanobis
 from ocular.dynamics.linear import square_root
 from ocular.errors import InputError, check_shape
+from ocular.monitor import Step
 from ocular.planning.belief import BeliefMap
 from ocular.planning.ellipse import obstacles_of
 from ocular.planning.mppi import MPPI, Plan
@@ -82,6 +83,7 @@ class Moment:
 
 
 Watcher = Callable[[Moment], None]
+Learner = Callable[[Step], object]  # told what came of each step, once it has
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,7 @@ def run_episode(
     *,
     max_steps: int = 700,
     watch: Watcher | None = None,
+    learn: Learner | None = None,
 ) -> EpisodeResult:
     """Drive the route with an empty belief map; the same seed drives the same, watched or not.
 
@@ -183,6 +186,8 @@ def run_episode(
         if watch is not None:
             watch(Moment(len(log.actions), truth, estimate, looking, goal, cells, belief, plan, scale))
         following = world.step(nature, truth[None], plan.action[None])[0]
+        if learn is not None:
+            learn(Step(estimate, looking, plan.action, cells, following))
         missed = _outside(plan, following, planner.quantile)
         slippery = bool(world.region(truth[None, :2])[0])
         log.add(following, plan, (looking, scale, milliseconds, slippery, missed, plan.all_collide))

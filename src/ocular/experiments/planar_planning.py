@@ -21,7 +21,9 @@ from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import gibibytes, own_peak_bytes, prepare, run
 from ocular.experiments.planar import PLANAR, PlanarSettings
 from ocular.experiments.workshop import CalibrationSettings, Site, Workshop
+from ocular.monitor import Policy
 from ocular.planning.belief import BeliefMap
+from ocular.planning.guarded_field import GuardedField
 from ocular.planning.mppi import MPPI, PlannerSettings
 from ocular.planning.scale_field import ScaleField, scale_field
 from ocular.progress import Advance, progress
@@ -149,11 +151,15 @@ def drive(
     threads: int = 1,
     watch: Watcher | None = None,
     site: Site = PLANAR,
+    policy: Policy | None = None,
 ) -> EpisodeResult:
     """One episode with a calibrated model, from the map's start through its subgoals."""
 
     def field_on(belief: BeliefMap) -> ScaleField:
-        return scale_field(calibration, planner.alpha, belief, threads=threads, **site.rounding)
+        how: dict[str, Any] = {"threads": threads, **site.rounding}
+        if policy is not None:
+            return GuardedField(calibration, planner.alpha, belief, policy, **how)
+        return scale_field(calibration, planner.alpha, belief, **how)
 
     route = route_of(truth.map, reach)
     with progress(f"{calibration.method} on {truth.map.name}, subgoals", len(route.subgoals)) as advance:
@@ -166,6 +172,7 @@ def drive(
             seed,
             max_steps=most_steps,
             watch=_telling(advance, route, watch),
+            learn=None if policy is None else policy.learn,
         )
 
 

@@ -33,7 +33,11 @@ class ConstantScale:
     def __init__(self, xi: float) -> None:
         if not xi >= 0:
             raise InputError(f"xi is {xi!r}; allowed is a number of at least 0, infinity included")
-        self.xi = xi
+        self.use(np.array([xi]))
+
+    def use(self, xi: Floats) -> None:
+        """Take this scale (1,) from now on."""
+        self.xi = float(xi[0])
 
     def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:  # noqa: ARG002
         """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2)."""
@@ -64,12 +68,17 @@ class TreeScale:
             )
         self._field = latent_field
         feature, threshold, children, cell, depth = partition.ladder
-        xi_of_node = np.where(cell >= 0, xi[cell], np.nan)
+        self._cell = cell
         # Indices half as wide as the partition's own: these loops vectorise.
-        self._tree = feature.astype(np.uint32), threshold, children.astype(np.uint32), depth, xi_of_node
+        self._descent = feature.astype(np.uint32), threshold, children.astype(np.uint32), depth
+        self.use(xi)
         self._leveled = -1 if levels is None else levels.column
         self._levels = np.empty(0) if levels is None else levels.values
         self._seen: tuple[Floats, float, Floats] | None = None
+
+    def use(self, xi: Floats) -> None:
+        """Take these scales (n_cells,) from now on."""
+        self._tree = *self._descent, np.where(self._cell >= 0, xi[self._cell], np.nan)
 
     def refresh(self, cells: Labels, position: Floats, heading: float) -> None:
         """What the robot sees now: the first step of a plan rests on it, not on the map (Sec. 4.4)."""

@@ -28,12 +28,12 @@ def hall(*, ice=False, **options) -> PlanarWorld:
     return PlanarWorld(PlanarMap("hall", grid, None, ()), geometry=geometry, **options)
 
 
-def drive(world, subgoals, *, seed=0, xi=1.0, max_steps=200, start=(0.5, 0.75), make_field=None, watch=None):
+def drive(world, subgoals, *, seed=0, xi=1.0, max_steps=200, start=(0.5, 0.75), make_field=None, **who):
     route = Route(np.array(start), np.array(subgoals, float))
     planner = MPPI(world.nominal, world.state_cov, SETTINGS)
     belief = BeliefMap(PLANAR_LABELS, 0.02)
     field = make_field or (lambda _: Constant(xi))
-    return run_episode(world, route, planner, belief, field, seed, max_steps=max_steps, watch=watch)
+    return run_episode(world, route, planner, belief, field, seed, max_steps=max_steps, **who)
 
 
 def test_reaching_all_subgoals_is_success():
@@ -128,6 +128,19 @@ def test_a_watcher_sees_every_step_and_changes_none():
         np.testing.assert_array_equal(moment.plan.action, action)
     np.testing.assert_allclose(watched.scales, 2.5, rtol=1e-5)
     assert [moment.scale for moment in moments] == watched.scales.tolist()
+
+
+def test_a_learner_is_told_what_came_of_each_step_and_changes_none():
+    steps, moments = [], []
+    told, alone = (drive(hall(), [(1.0, 0.75)], xi=2.5, **who) for who in ({"learn": steps.append}, {}))
+    again = drive(hall(), [(1.0, 0.75)], xi=2.5, watch=moments.append)
+    assert told.states.tobytes() == alone.states.tobytes() == again.states.tobytes()
+    np.testing.assert_array_equal([step.next_state for step in steps], told.states[1:])
+    np.testing.assert_array_equal([step.action for step in steps], told.actions)
+    for step, moment in zip(steps, moments, strict=True):
+        np.testing.assert_array_equal(step.state, moment.estimate)
+        np.testing.assert_array_equal(step.cells, moment.cells)
+        assert step.heading == moment.heading
 
 
 def test_a_drive_without_uncertainty_has_no_scale():
