@@ -14,6 +14,7 @@ from benchmarks.planner import lucca_overhead, ocular_step, plain_mppi
 from benchmarks.timing import Comparison
 from ocular.evaluation.rows import Provenance, RowFile
 from ocular.experiments.jobs import gibibytes
+from ocular.experiments.limits import Limited
 
 RESULTS = Path("results")
 
@@ -47,8 +48,7 @@ def benchmarks() -> dict[str, Callable[[], Comparison]]:
 def report_limit(name: str, wanted: str, got: float, trials: int) -> None:
     """A figure with a limit of its own, into results/stress.csv."""
     print(f"{name}: {got:.4g}, wanted {wanted}")
-    rows = RowFile(RESULTS / "stress.csv", ("name",), ("name", "wanted", "got", "trials"))
-    rows.add([{"name": name, "wanted": wanted, "got": got, "trials": trials}])
+    Limited(name, wanted, got, trials).write(RESULTS)
 
 
 def main(names: list[str]) -> None:

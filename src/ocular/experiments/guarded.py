@@ -80,9 +80,8 @@ def drive_guarded(settings: GuardedSettings, output: Path, work: Path, workers: 
         calls = [joblib.delayed(_drive)(settings, workshop, one) for one in missing]
         peaks: dict[int, int] = {}
         record = provenance.start(workers=workers)
-        for made, (row, pid, peak) in enumerate(
-            run(calls, [" ".join(one.key()) for one in missing], workers, "driving"), start=1
-        ):
+        names = [" ".join(one.key()) for one in missing]
+        for made, (row, pid, peak) in enumerate(run(calls, names, workers, "driving"), start=1):
             rows.add([row])
             peaks[pid] = max(peak, peaks.get(pid, 0))
             record.record([f"{made} drives"], gibibytes(peaks))

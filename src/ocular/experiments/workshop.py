@@ -37,9 +37,7 @@ class Site:
     test_grid: GridSpec = TEST_GRID
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     reach: float = 0.3  # [m], a subgoal this near counts as reached
-    rounding: dict[str, Any] = field(
-        default_factory=dict
-    )  # of poses in a latent field, and how many it keeps
+    rounding: dict[str, Any] = field(default_factory=dict)  # of poses in a latent field
 
 
 @dataclass(frozen=True, slots=True)
