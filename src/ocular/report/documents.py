@@ -14,6 +14,7 @@ from ocular.report.tables import (
     benchmark_table,
     coverage_table,
     dataset_table,
+    limits_table,
     planning_tables,
 )
 
@@ -55,6 +56,7 @@ TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     },
     **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
     "benchmarks": ("benchmarks.csv", benchmark_table),
+    "limits": ("stress.csv", limits_table),
 }
 
 

@@ -175,6 +175,20 @@ def benchmark_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("speed", ("name", "ours", "alternative", "which", "ratio"), body)
 
 
+def limits_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Figures that have a limit of their own."""
+    body = [
+        (
+            row["name"],
+            row["wanted"].replace(">=", "≥ ").replace("<=", "≤ "),
+            f"{float(row['got']):.3g}",
+            row["trials"],
+        )
+        for row in rows
+    ]
+    return Table("figures with limits", ("name", "wanted", "got", "trials"), body)
+
+
 def print_table(table: Table) -> None:
     """To the terminal; whole, however narrow it is."""
     rich = RichTable(*table.header, title=table.title)

@@ -6,7 +6,7 @@ from ocular.errors import InputError
 from ocular.report import coverage_table, print_table, with_tables
 from ocular.report.documents import markdown
 from ocular.report.style import METHOD_LOOKS
-from ocular.report.tables import dataset_table
+from ocular.report.tables import dataset_table, limits_table
 
 
 def row(map_name, method, region, coverage, volume=1.0):
@@ -77,6 +77,11 @@ def test_documents_get_their_tables_between_the_marks(tmp_path):
     assert with_tables(renewed, tmp_path) == renewed
     with pytest.raises(InputError, match="asks for the table 'nonsense'"):
         with_tables(text.replace("planar datasets", "nonsense"), tmp_path)
+
+
+def test_limits_are_told_with_what_was_got():
+    rows = [{"name": "step_ms_p50", "wanted": "<=50", "got": "41.2345", "trials": "214"}]
+    assert limits_table(rows).rows == [("step_ms_p50", "≤ 50", "41.2", "214")]
 
 
 def test_seeds_become_mean_and_spread():
