@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.camera import camera_step, observe_camera, project
+from benchmarks.camera import camera_step, observe_camera, project, project_tables_kept
 from benchmarks.core import Task, apply, calibrate, footprint
 from benchmarks.deployment import query
 from benchmarks.importing import import_pairs
@@ -39,6 +39,7 @@ def benchmarks() -> dict[str, Callable[[], Comparison]]:
         "lucca_overhead": lucca_overhead,
         "observe_camera": lambda: observe_camera(report_limit),
         "project": lambda: project(report_limit),
+        "project_tables_kept": project_tables_kept,
         "camera_step": lambda: camera_step(report_limit),
         "query": lambda: query(task(), report_limit),
         "import_pairs": lambda: import_pairs(report_limit),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,16 @@ class Comparison:
         return self.ours / self.peer if self.is_overhead else self.peer / self.ours
 
 
+SHORTEST_TURN = 5e-3  # [s]
+
+
+def _seconds(function: Callable[[], object], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    return time.perf_counter() - start
+
+
 def compare(
     name: str,
     ours: Callable[[], object],
@@ -35,12 +46,14 @@ def compare(
     per: float,
     rounds: int,
 ) -> Comparison:
-    """Time both in turns, so that a busy machine slows both; `per` divides seconds into the unit."""
+    """Time both in turns, so that a busy machine slows both; `per` divides seconds into the unit.
+
+    A turn is one call, or as many as fill some milliseconds: a control loop finds its caches as it left them.
+    """
     ours(), peer()
+    calls = [max(1, math.ceil(SHORTEST_TURN / _seconds(function, 1))) for function in (ours, peer)]
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        for function, spent in zip((ours, peer), times, strict=True):
-            start = time.perf_counter()
-            function()
-            spent.append((time.perf_counter() - start) / per)
+        for function, count, spent in zip((ours, peer), calls, times, strict=True):
+            spent.append(_seconds(function, count) / count / per)
     return Comparison(name, median(times[0]), median(times[1]), peer_name, unit)
