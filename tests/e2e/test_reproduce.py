@@ -1,19 +1,31 @@
 """The coverage reproduction, whole but tiny: same rows whatever the workers, and after any kill."""
 
+import itertools
+import os
 import subprocess
 import sys
 import textwrap
+import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import joblib
+import numpy as np
 import pytest
+from tests.conftest import LABELS, SMALL, random_transitions
 
+from ocular.calibrators import SplitCP, ocular_no_encode, save
+from ocular.data import TransitionStore
+from ocular.dynamics import double_integrator
 from ocular.encoding import TrainingSettings
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
+from ocular.experiments.cluster import workers_at
 from ocular.experiments.planar import PlanarSettings
 from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
 from ocular.experiments.workshop import Workshop
+from ocular.partition import TreeSettings
 from ocular.worlds.collect import GridSpec
 
 TINY = CoverageSettings(
@@ -88,3 +100,68 @@ def test_no_method_sees_the_map_that_it_must_not(finished):
     assert workshop.calibration("H", "ocular").provenance["environments"] == ["S", "L", "U"]
     for method in ("nocp", "splitcp", "lucca", "ocular_same_map"):
         assert workshop.calibration("H", method).provenance["environments"] == ["H"]
+
+
+@contextmanager
+def started(folder: Path, name: str, *arguments: str):
+    """A process of dask's on the loopback, its output in a file."""
+    command = [sys.executable, "-m", "distributed.cli." + name, "--host", "127.0.0.1", *arguments]
+    with open(folder / f"{name}{time.monotonic_ns()}.log", "w") as log:
+        process = subprocess.Popen([*command, "--no-dashboard"], stdout=log, stderr=log, cwd=folder)
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Address of a dask scheduler with two workers."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: ocular[dask]")
+    folder = tmp_path_factory.mktemp("cluster")
+    known = folder / "scheduler.json"
+    arguments = ("--scheduler-file", str(known), "--nthreads", "1", "--no-nanny")
+    with (
+        started(folder, "dask_scheduler", "--port", "0", "--scheduler-file", str(known)),
+        started(folder, "dask_worker", *arguments),
+        started(folder, "dask_worker", *arguments),
+    ):
+        for _ in itertools.takewhile(lambda _: not known.exists(), range(600)):
+            time.sleep(0.1)
+        with distributed.Client(scheduler_file=str(known), timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=60)
+            address = client.scheduler.address
+        yield address
+
+
+def test_two_workers_of_a_cluster_give_the_same_bytes(finished, cluster, tmp_path):
+    with workers_at(cluster, 1) as workers:
+        assert workers == 2
+        pids = joblib.Parallel()(joblib.delayed(os.getpid)() for _ in range(20))
+        assert os.getpid() not in pids
+        run(tmp_path, workers)
+    for name in ("coverage.csv", "datasets.csv"):
+        made = (tmp_path / "results" / "planar" / name).read_bytes()
+        assert made == (finished / "results" / "planar" / name).read_bytes()
+
+
+@pytest.mark.parametrize("calibrator", [SplitCP(), ocular_no_encode(tree=TreeSettings(3, 100))])
+def test_a_calibration_by_parts_is_the_same_on_a_cluster(calibrator, cluster, tmp_path):
+    model = double_integrator(0.05, floor=1e-6)
+    store = TransitionStore.create(tmp_path / "store", LABELS, SMALL, 4, 2)
+    for k in range(4):
+        store.append(f"part{k}", random_transitions(np.random.default_rng(k), 300, model.step))
+    save(calibrator.fit(store.load(), model, 2e-5 * np.eye(4), seed=0), tmp_path / "here")
+    with workers_at(cluster, 1):
+        save(calibrator.fit(store.logs(), model, 2e-5 * np.eye(4), seed=0), tmp_path / "there")
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+
+
+def test_a_cluster_that_is_not_there_is_named():
+    pytest.importorskip("distributed", reason="distributed is not installed: ocular[dask]")
+    with (
+        pytest.raises(InputError, match="answers at 'nowhere://x'; allowed is the address"),
+        workers_at("nowhere://x", 1),
+    ):
+        pass

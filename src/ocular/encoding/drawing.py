@@ -37,8 +37,8 @@ def _draw_from_stream(footprints: FootprintStream, most: int, seed: int) -> tupl
     row_of = {digest: n for n, digest in enumerate([*trained, *held])}
     cells = np.empty((len(row_of), footprints.geometry.angles, footprints.geometry.ranges), np.uint8)
     pick = partial(_pick, wanted=frozenset(row_of))
-    for digests, images in footprints.each(pick, "fetching those drawn"):
-        cells[_rows(row_of, digests)] = images
+    for found, images in footprints.each(pick, "fetching those drawn"):
+        cells[_rows(row_of, found)] = images
     return cells, _rows(row_of, trained), _rows(row_of, held)
 
 
