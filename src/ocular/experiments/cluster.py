@@ -35,13 +35,14 @@ def workers_at(scheduler: str | None, workers: int) -> Iterator[int]:
 
 def _client(scheduler: str) -> Any:
     try:
-        from distributed import Client  # slow to import, and most never need it
+        import distributed  # slow, and most never need it
     except ImportError as error:
         raise InputError(
             "--scheduler needs dask, which is not installed; allowed is: pip install 'ocular[dask]'"
         ) from error
     try:
-        return Client(scheduler, timeout=_SECONDS_TO_ANSWER, set_as_default=False)
+        connect: Any = distributed.Client  # untyped
+        return connect(scheduler, timeout=_SECONDS_TO_ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(
             f"no dask scheduler answers at {scheduler!r}; allowed is the address that `dask scheduler` "

@@ -1,5 +1,6 @@
 """Calibrating part by part gives the bytes of calibrating at once, in a fraction of the memory."""
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -98,7 +99,7 @@ from tests.unit.calibrators.test_streaming import ALLOWED, big_fit
 from ocular.data import TransitionStore
 
 store = TransitionStore.open(sys.argv[1])
-big_fit(store.logs(store.parts[:2]))  # compiles, and starts whatever threads there will be
+big_fit(store.logs(store.parts[:4]))  # compiles, and starts whatever threads there will be
 data = next(line for line in open("/proc/self/status") if line.startswith("VmData"))
 limit = 1024 * int(data.split()[1]) + ALLOWED * 2**20
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -134,7 +135,11 @@ def test_a_store_several_times_larger_than_the_memory_allowed(tmp_path):
         store.append(f"part{k}", replace(part, inputs=inputs))
     assert PARTS * PART * 240 * 80 > 4 * ALLOWED * 2**20
     ran = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(store.path)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", LIMITED, str(store.path)],
+        env=os.environ | {"MALLOC_ARENA_MAX": "2"},
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert ran.returncode == 0, ran.stderr
     cells, transitions, *rest = ran.stdout.split(maxsplit=2)
