@@ -6,19 +6,20 @@ import subprocess
 import sys
 import textwrap
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
-from tests.conftest import LABELS, SMALL, random_transitions
+from tests.conftest import LABELS, SMALL, random_encoder, random_transitions
 
-from ocular.calibrators import SplitCP, ocular_no_encode, save
+from ocular.calibrators import SplitCP, ocular, save
 from ocular.data import TransitionStore
 from ocular.dynamics import double_integrator
 from ocular.encoding import TrainingSettings
+from ocular.encoding.drawing import draw
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
 from ocular.experiments.cluster import workers_at
@@ -104,10 +105,11 @@ def test_no_method_sees_the_map_that_it_must_not(finished):
 
 @contextmanager
 def started(folder: Path, name: str, *arguments: str):
-    """A process of dask's on the loopback, its output in a file."""
-    command = [sys.executable, "-m", "distributed.cli." + name, "--host", "127.0.0.1", *arguments]
+    """A process of dask's that listens on the loopback alone, its output in a file."""
+    local = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+    command = [sys.executable, "-m", f"distributed.cli.{name}", *local, *arguments]
     with open(folder / f"{name}{time.monotonic_ns()}.log", "w") as log:
-        process = subprocess.Popen([*command, "--no-dashboard"], stdout=log, stderr=log, cwd=folder)
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder)
         try:
             yield
         finally:
@@ -115,23 +117,28 @@ def started(folder: Path, name: str, *arguments: str):
             process.wait()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Address of a dask scheduler with two workers."""
+@contextmanager
+def dask_cluster(folder: Path, workers: int, threads: int):
+    """Address of a scheduler with so many workers."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: ocular[dask]")
-    folder = tmp_path_factory.mktemp("cluster")
     known = folder / "scheduler.json"
-    arguments = ("--scheduler-file", str(known), "--nthreads", "1", "--no-nanny")
-    with (
-        started(folder, "dask_scheduler", "--port", "0", "--scheduler-file", str(known)),
-        started(folder, "dask_worker", *arguments),
-        started(folder, "dask_worker", *arguments),
-    ):
+    arguments = ("--scheduler-file", str(known), "--nthreads", str(threads), "--no-nanny")
+    with ExitStack() as processes:
+        processes.enter_context(started(folder, "dask_scheduler", "--port", "0", *arguments[:2]))
+        for _ in range(workers):
+            processes.enter_context(started(folder, "dask_worker", *arguments))
         for _ in itertools.takewhile(lambda _: not known.exists(), range(600)):
             time.sleep(0.1)
         with distributed.Client(scheduler_file=str(known), timeout=60, set_as_default=False) as client:
-            client.wait_for_workers(2, timeout=60)
+            client.wait_for_workers(workers, timeout=60)
             address = client.scheduler.address
+        yield address
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two workers of one thread each."""
+    with dask_cluster(tmp_path_factory.mktemp("cluster"), workers=2, threads=1) as address:
         yield address
 
 
@@ -146,7 +153,12 @@ def test_two_workers_of_a_cluster_give_the_same_bytes(finished, cluster, tmp_pat
         assert made == (finished / "results" / "planar" / name).read_bytes()
 
 
-@pytest.mark.parametrize("calibrator", [SplitCP(), ocular_no_encode(tree=TreeSettings(3, 100))])
+def drawing_encoder(sights, seed):
+    draw(sights, 30, seed)
+    return random_encoder(0)
+
+
+@pytest.mark.parametrize("calibrator", [SplitCP(), ocular(drawing_encoder, tree=TreeSettings(3, 100))])
 def test_a_calibration_by_parts_is_the_same_on_a_cluster(calibrator, cluster, tmp_path):
     model = double_integrator(0.05, floor=1e-6)
     store = TransitionStore.create(tmp_path / "store", LABELS, SMALL, 4, 2)
@@ -158,10 +170,9 @@ def test_a_calibration_by_parts_is_the_same_on_a_cluster(calibrator, cluster, tm
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
-def test_a_cluster_that_is_not_there_is_named():
-    pytest.importorskip("distributed", reason="distributed is not installed: ocular[dask]")
-    with (
-        pytest.raises(InputError, match="answers at 'nowhere://x'; allowed is the address"),
-        workers_at("nowhere://x", 1),
-    ):
-        pass
+def test_clusters_that_are_not_there_or_of_another_kind_are_named(tmp_path):
+    with dask_cluster(tmp_path, workers=1, threads=2) as address:
+        with pytest.raises(InputError, match=r"workers of \[2\] threads; allowed are two or more"):
+            workers_at(address, 1).__enter__()
+        with pytest.raises(InputError, match="answers at 'nowhere://x'; allowed is the address"):
+            workers_at("nowhere://x", 1).__enter__()

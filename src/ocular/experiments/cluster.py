@@ -24,10 +24,10 @@ def workers_at(scheduler: str | None, workers: int) -> Iterator[int]:
         return
     with _client(scheduler) as client:
         threads = client.nthreads()
-        if not threads or set(threads.values()) != {1}:
+        if len(threads) < 2 or set(threads.values()) != {1}:  # joblib would do the jobs of one worker here
             raise InputError(
-                f"the cluster at {scheduler} has the workers {threads or 'none'}; allowed are one or more "
-                "of one thread each (dask worker --nthreads 1), for training limits the threads of a process"
+                f"the cluster at {scheduler} has workers of {sorted(threads.values())} threads; allowed are "
+                "two or more workers of one thread each (dask worker --nthreads 1)"
             )
         with joblib.parallel_config(backend="dask", client=client):
             yield len(threads)
