@@ -14,11 +14,12 @@ import joblib
 import numpy as np
 import pytest
 from tests.conftest import LABELS, SMALL, random_encoder, random_transitions
+from tests.e2e.test_documents import blocks
 
 from ocular.calibrators import SplitCP, ocular, save
 from ocular.data import TransitionStore
 from ocular.dynamics import double_integrator
-from ocular.encoding import TrainingSettings
+from ocular.encoding import TrainingSettings, training
 from ocular.encoding.drawing import draw
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
@@ -168,6 +169,21 @@ def test_a_calibration_by_parts_is_the_same_on_a_cluster(calibrator, cluster, tm
     with workers_at(cluster, 1):
         save(calibrator.fit(store.logs(), model, 2e-5 * np.eye(4), seed=0), tmp_path / "there")
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+
+
+def test_what_the_document_shows(cluster, tmp_path, monkeypatch):
+    quick, full = TrainingSettings(epochs=1, most_footprints=40, batch=8), training.train
+    monkeypatch.setattr(training, "train", lambda seen, _, seed, **how: full(seen, quick, seed, **how))
+    monkeypatch.chdir(tmp_path)
+    store = TransitionStore.create(tmp_path / "logs", LABELS, SMALL, 4, 2)
+    model = double_integrator(0.05, floor=1e-6)
+    for k in range(2):
+        store.append(f"part{k}", random_transitions(np.random.default_rng(k), 500, model.step, footprints=20))
+    names, found = {}, []
+    for file in ("fit_parts.py", "fit_cluster.py"):
+        exec(compile(blocks()[file].replace("tcp://10.0.0.1:8786", cluster), file, "exec"), names)
+        found.append(names["calibration"].thresholds(0.1))
+    assert np.array_equal(*found)
 
 
 def test_clusters_that_are_not_there_or_of_another_kind_are_named(tmp_path):
