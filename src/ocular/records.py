@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,6 +181,36 @@ class Transitions:
             next_states=self.next_states[rows],
             environment=self.environment[rows],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """Transitions that are read when they are needed, and again when they are needed again."""
+
+    transitions: int
+    load: Callable[[], Transitions]  # on a cluster it travels to another machine, so it must pickle
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """Transitions that may be too many to hold at once: each part fits into memory, all need not."""
+
+    parts: tuple[LogPart, ...]
+    environments: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.parts:
+            raise InputError("logs of no parts; allowed is at least one")
+
+    def __len__(self) -> int:
+        return sum(part.transitions for part in self.parts)
+
+    @classmethod
+    def of(cls, transitions: Transitions | Logs) -> Logs:
+        """Transitions in memory are logs of one part."""
+        if isinstance(transitions, Logs):
+            return transitions
+        return cls((LogPart(len(transitions), lambda: transitions),), transitions.environments)
 
 
 def concatenate(parts: list[Transitions]) -> Transitions:

@@ -8,18 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ocular.calibrators.calibration import Calibration, process
+from ocular.calibrators.calibration import Calibration
 from ocular.calibrators.features import features
 from ocular.calibrators.levels import Levels
+from ocular.calibrators.streaming import encode_logs, footprints_of, look_at_logs
 from ocular.conformal import CellScores
 from ocular.dynamics import GaussianModel
-from ocular.encoding import ConvEncoder
+from ocular.encoding import ConvEncoder, Sights
 from ocular.errors import InputError, check_covariance, check_probability, check_shape
 from ocular.partition import TreePartition, TreeSettings
-from ocular.records import Floats, Footprints, Indices, Transitions
+from ocular.records import Floats, Indices, Logs, Transitions
 from ocular.seeds import integer, stream
 
-EncoderSource = Callable[[Footprints, int], ConvEncoder]
+EncoderSource = Callable[[Sights, int], ConvEncoder]
 """Makes an encoder from the partition split's distinct footprints and a seed: trains one, or recalls one."""
 
 
@@ -28,9 +29,9 @@ class Calibrator(ABC):
 
     @abstractmethod
     def fit(
-        self, transitions: Transitions, model: GaussianModel, state_cov: Floats, *, seed: int
+        self, transitions: Transitions | Logs, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
-        """Calibrate; the same arguments give the same bytes."""
+        """Calibrate; the same arguments give the same bytes, in memory or part by part."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +49,19 @@ class LocalCalibrator(Calibrator):
         check_probability("partition_share", self.partition_share)
 
     def fit(
-        self, transitions: Transitions, model: GaussianModel, state_cov: Floats, *, seed: int
+        self, transitions: Transitions | Logs, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
         """Alg. 1, offline part: encoder and tree from the partition split, thresholds from the other."""
-        blank = blank_calibration(self.method, transitions, model, state_cov, seed)
-        partition_rows, conformal_rows = split_rows(len(transitions), self.partition_share, seed)
+        logs = Logs.of(transitions)
+        blank = blank_calibration(self.method, logs, model, state_cov, seed)
+        partition_rows, conformal_rows = split_rows(len(logs), self.partition_share, seed)
         feature_map = features(self.features, model.state_dim, model.action_dim)
+        inputs, scores = look_at_logs(logs, blank, feature_map)
+        check_scores(scores)
         encoder = None
         if self.encoder is not None:
-            encoder = self.encoder(footprints_of(transitions, partition_rows), integer(seed, "encoder"))
-        inputs = process(transitions.inputs, feature_map, encoder)
-        scores = blank.score(transitions)
-        check_scores(scores)
+            encoder = self.encoder(footprints_of(logs, partition_rows), integer(seed, "encoder"))
+            inputs = np.concatenate([inputs, encode_logs(logs, encoder)], axis=1)
         # The cells are drawn by the distance, the thresholds are on its square: squared, the fast and
         # uncertain transitions would claim all the splits and leave slow ones merged.
         partition = TreePartition.fit(
@@ -82,20 +84,21 @@ class LocalCalibrator(Calibrator):
 
 
 def blank_calibration(
-    method: str, transitions: Transitions, model: GaussianModel, state_cov: Floats, seed: int
+    method: str, logs: Logs, model: GaussianModel, state_cov: Floats, seed: int
 ) -> Calibration:
     """The model as given, before any data has been looked at; checks what every method relies on."""
     check_shape("state_cov", state_cov, (model.state_dim, model.state_dim))
     check_covariance("state_cov", state_cov)
-    check_shape("states", transitions.inputs.states, (None, model.state_dim))
-    check_shape("actions", transitions.inputs.actions, (None, model.action_dim))
+    first = logs.parts[0].load().inputs  # all parts have the same shapes
+    check_shape("states", first.states, (None, model.state_dim))
+    check_shape("actions", first.actions, (None, model.action_dim))
     return Calibration(
         method,
         model,
         state_cov,
         provenance={
-            "environments": list(transitions.environments),
-            "transitions": len(transitions),
+            "environments": list(logs.environments),
+            "transitions": len(logs),
             "seed": seed,
         },
     )
@@ -106,12 +109,6 @@ def split_rows(n: int, partition_share: float, seed: int) -> tuple[Indices, Indi
     order = stream(seed, "split").permutation(n)
     cut = round(partition_share * n)
     return np.sort(order[:cut]), np.sort(order[cut:])
-
-
-def footprints_of(transitions: Transitions, rows: Indices) -> Footprints:
-    """The distinct footprints that these transitions look at."""
-    footprints = transitions.inputs.footprints
-    return replace(footprints, cells=footprints.cells[np.unique(transitions.inputs.footprint_index[rows])])
 
 
 def check_scores(scores: Floats) -> None:

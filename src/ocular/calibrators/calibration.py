@@ -98,10 +98,15 @@ def process(inputs: Inputs, features: FeatureMap | None, encoder: ConvEncoder | 
     if features is not None:
         columns.append(features(inputs))
     if encoder is not None:
-        _check_same_view(inputs.footprints, encoder)
-        seen, row = np.unique(inputs.footprint_index, return_inverse=True)
-        columns.append(encoder.encode(inputs.footprints.cells[seen])[row])
+        columns.append(latents(inputs, encoder))
     return np.concatenate(columns, axis=1)
+
+
+def latents(inputs: Inputs, encoder: ConvEncoder) -> Floats:
+    """The latent of what each input looks at (n, dim); each distinct footprint is encoded once."""
+    _check_same_view(inputs.footprints, encoder)
+    seen, row = np.unique(inputs.footprint_index, return_inverse=True)
+    return encoder.encode(inputs.footprints.cells[seen])[row]
 
 
 def _check_same_view(footprints: Footprints, encoder: ConvEncoder) -> None:

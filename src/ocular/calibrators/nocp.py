@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ocular.calibrators.base import Calibrator, blank_calibration
 from ocular.calibrators.calibration import Calibration
 from ocular.dynamics import GaussianModel
-from ocular.records import Floats, Transitions
+from ocular.records import Floats, Logs, Transitions
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class NoCP(Calibrator):
     """xi = 1 everywhere."""
 
     def fit(
-        self, transitions: Transitions, model: GaussianModel, state_cov: Floats, *, seed: int
+        self, transitions: Transitions | Logs, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
         """Looks at no score."""
-        return blank_calibration("nocp", transitions, model, state_cov, seed)
+        return blank_calibration("nocp", Logs.of(transitions), model, state_cov, seed)

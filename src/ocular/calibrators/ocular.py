@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ocular.calibrators.base import EncoderSource, LocalCalibrator
-from ocular.encoding import ConvEncoder, TrainingSettings
+from ocular.encoding import ConvEncoder, Sights, TrainingSettings
 from ocular.partition import TreeSettings
 from ocular.progress import progress
-from ocular.records import Footprints
 
 
-def train_encoder(footprints: Footprints, seed: int) -> ConvEncoder:
+def train_encoder(footprints: Sights, seed: int) -> ConvEncoder:
     """The default encoder source: train one, with the default settings."""
     from ocular.encoding.training import train  # loads torch, which only training needs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,12 +15,14 @@ from ocular.errors import InputError, check_choice, check_probability
 
 if TYPE_CHECKING:
     from ocular.calibrators import Calibration, Calibrator
+    from ocular.data import TransitionStore
     from ocular.dynamics import GaussianModel
     from ocular.encoding import TrainingSettings
     from ocular.evaluation.account import Account, LeftOut
     from ocular.records import Floats, Transitions
 
 T = TypeVar("T")
+Stores = list[tuple["TransitionStore", list[str]]]  # with the parts to be used
 
 
 @dataclass(frozen=True)
@@ -61,19 +64,21 @@ class Calibrate:
         """Fit, save, test on environments left out, and print the account."""
         from ocular.calibrators import save
         from ocular.cli.printing import print_json
+        from ocular.data import join_logs
         from ocular.evaluation.account import account
 
         if not self.output.absolute().parent.is_dir():
             raise InputError(f"-o is {self.output}; allowed is a file in a directory that exists")
         check_probability("--alpha", self.alpha)
         model, state_cov = model_of(self.model)
-        logs = load_stores(self.store, self.without)
+        stores = open_stores(self.store, self.without)
+        logs = join_logs(stores)  # part by part: they need not fit in memory
         calibration = self._with_progress(
             "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
         )
         save(calibration, self.output)
-        left_out = self._leave_out(calibration, logs) if self.account else []
-        found = account(calibration, logs, self.alpha, left_out)
+        left_out = self._leave_out(calibration, load_all(stores)) if self.account else []
+        found = account(calibration, _counts(stores), self.alpha, left_out)
         if self.json:
             print_json(found)
         else:
@@ -95,15 +100,14 @@ class Calibrate:
     def _with_progress(self, what: str, work: Callable[[Calibrator], T]) -> T:
         """Do this with the calibrator, whose encoder's training shows how far it is."""
         from ocular.calibrators import METHODS, LocalCalibrator
-        from ocular.encoding import ConvEncoder
+        from ocular.encoding import ConvEncoder, Sights
         from ocular.partition import TreeSettings
         from ocular.progress import progress
-        from ocular.records import Footprints
 
         settings = self._training()
         with progress(what, 1 + (settings.epochs if self.method == "ocular" else 0)) as advance:
 
-            def encoder(footprints: Footprints, seed: int) -> ConvEncoder:
+            def encoder(footprints: Sights, seed: int) -> ConvEncoder:
                 from ocular.encoding.training import train
 
                 def tell(epoch: int, _loss: float, accuracy: float) -> None:
@@ -174,8 +178,19 @@ def model_of(name: str) -> tuple[GaussianModel, Floats]:
 
 def load_stores(paths: tuple[Path, ...], without: tuple[str, ...] = ()) -> Transitions:
     """Everything in these stores, except for some parts."""
-    from ocular.data import TransitionStore
+    return load_all(open_stores(paths, without))
+
+
+def load_all(stores: Stores) -> Transitions:
+    """These parts, in memory."""
     from ocular.records import concatenate
+
+    return concatenate([store.load(parts) for store, parts in stores])
+
+
+def open_stores(paths: tuple[Path, ...], without: tuple[str, ...] = ()) -> Stores:
+    """These stores, each with the parts that are not left out."""
+    from ocular.data import TransitionStore
 
     if not paths:
         raise InputError("no store is given; allowed is at least one directory of a transition store")
@@ -189,4 +204,13 @@ def load_stores(paths: tuple[Path, ...], without: tuple[str, ...] = ()) -> Trans
     kept = [(store, [part for part in store.parts if part not in without]) for store in stores]
     if not any(parts for _, parts in kept):
         raise InputError(f"nothing is left of the parts {every_part}; allowed is at least one")
-    return concatenate([store.load(parts) for store, parts in kept if parts])
+    return [(store, parts) for store, parts in kept if parts]
+
+
+def _counts(stores: Stores) -> dict[str, int]:
+    """How many transitions each environment has."""
+    counts: Counter[str] = Counter()
+    for store, parts in stores:
+        for part in parts:
+            counts.update(store.summary()[part].environments)
+    return dict(counts)

@@ -38,6 +38,9 @@ class Reproduce:
     """Coverage: each seed repeats everything, logs and trainings too. Planning takes the first."""
     workers: int = 2
     """Processes; the rows do not depend on it."""
+    scheduler: str | None = None
+    """Address of a dask scheduler (tcp://host:port) whose workers do the jobs instead; they must see the
+    same folders, under the same names."""
     output: Path | None = None
     """Folder of the rows: results, or out/quick for --quick."""
     work: Path = Path("out/work")
@@ -50,6 +53,7 @@ class Reproduce:
         from ocular.calibrators import METHODS
         from ocular.cli.output import print_results
         from ocular.errors import check_choice
+        from ocular.experiments.cluster import workers_at
         from ocular.experiments.worlds import SETTINGS
 
         maps = self.map or SETTINGS[self.world].site.maps
@@ -68,14 +72,15 @@ class Reproduce:
                 if self.only:
                     check_choice(f"--variant of {part}", self.variant, _variants(part))
                 continue
-            found, made[part] = parts[part](maps, output)
+            with workers_at(self.scheduler, self.workers) as workers:
+                found, made[part] = parts[part](maps, output, workers)
             tables += found
             if not self.json:  # planning takes hours more
                 print_results(found, {part: made[part]}, as_json=False)
         if self.json:
             print_results(tables, made, as_json=True)
 
-    def _coverage(self, maps: tuple[str, ...], output: Path) -> tuple[list[Table], list[Path]]:
+    def _coverage(self, maps: tuple[str, ...], output: Path, workers: int) -> tuple[list[Table], list[Path]]:
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
         from ocular.experiments.worlds import SETTINGS
@@ -85,11 +90,11 @@ class Reproduce:
         make = CoverageSettings.quick if self.quick else CoverageSettings.full
         for seed in self.seed:
             settings = make(seed, kind)
-            made = reproduce_coverage(settings, self.variant, maps, output, self.work, self.workers)
+            made = reproduce_coverage(settings, self.variant, maps, output, self.work, workers)
         rows = [row for row in read_rows(made[0]) if row["map"] in maps]
         return [coverage_table(rows, self.world, metric.key) for metric in METRICS], made
 
-    def _planning(self, maps: tuple[str, ...], output: Path) -> tuple[list[Table], list[Path]]:
+    def _planning(self, maps: tuple[str, ...], output: Path, workers: int) -> tuple[list[Table], list[Path]]:
         from ocular.calibrators import METHODS
         from ocular.evaluation.rows import read_rows
         from ocular.experiments.planar_coverage import CoverageSettings
@@ -103,9 +108,7 @@ class Reproduce:
             calibration = CoverageSettings.quick(self.seed[0], kind).calibration
             settings = PlanningSettings.of(calibration, episodes=3)
         methods = self.method or (tuple(METHODS) if self.variant == "main" else ("ocular",))
-        made = reproduce_planning(
-            settings, maps, methods, output, self.work, self.workers, variant=self.variant
-        )
+        made = reproduce_planning(settings, maps, methods, output, self.work, workers, variant=self.variant)
         return planning_tables(read_rows(made[0]), self.world), made
 
 

@@ -1,5 +1,5 @@
 """Logged transitions on disk: the store, and importers that fill it."""
 
-from ocular.data.store import TransitionStore
+from ocular.data.store import TransitionStore, join_logs
 
-__all__ = ["TransitionStore"]
+__all__ = ["TransitionStore", "join_logs"]

@@ -14,6 +14,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import zarr
@@ -30,7 +31,7 @@ from ocular.data.parts import (
     write_part,
 )
 from ocular.errors import DamagedFileError, InputError, check_choice
-from ocular.records import FootprintGeometry, Transitions, concatenate
+from ocular.records import FootprintGeometry, LogPart, Logs, Transitions, concatenate
 from ocular.sealed import TEMPORARY, read_sealed, sync_directory, write_sealed
 
 _KIND = "transition store"
@@ -101,12 +102,23 @@ class TransitionStore:
 
     def load(self, parts: Sequence[str] | None = None) -> Transitions:
         """Read these parts (all of them unless told) and join them, once every checksum was found to fit."""
+        return concatenate([load_part(part, self.shared) for part in self._chosen(parts)])
+
+    def logs(self, parts: Sequence[str] | None = None) -> Logs:
+        """The same transitions in the same order, left on disk: each part is read when it is needed."""
+        chosen = self._chosen(parts)
+        return Logs(
+            tuple(LogPart(p.summary.transitions, partial(load_part, p, self.shared)) for p in chosen),
+            tuple(dict.fromkeys(name for p in chosen for name in p.summary.environments)),
+        )
+
+    def _chosen(self, parts: Sequence[str] | None) -> list[Part]:
         wanted = self.parts if parts is None else parts
         if not wanted:
             raise InputError(f"no parts to load from {self.path}; allowed is at least one of {self.parts}")
         for name in wanted:
             check_choice("part", name, self.parts)
-        return concatenate([load_part(self._parts[name], self.shared) for name in wanted])
+        return [self._parts[name] for name in wanted]
 
     def _check_fits(self, name: str, transitions: Transitions) -> None:
         if not _NAME.fullmatch(name) or name in (_ROOT, _INDEX):
@@ -189,3 +201,18 @@ def _os_errors(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputError(f"{what}: {error.strerror}; allowed is a writable directory with room") from error
+
+
+def join_logs(sources: Sequence[tuple[TransitionStore, Sequence[str]]]) -> Logs:
+    """These parts of several stores that share labels, footprint geometry and dimensions."""
+    first = sources[0][0]
+    for store, _ in sources[1:]:
+        if store.shared != first.shared:
+            raise InputError(
+                f"{store.path} has {store.shared}; allowed is the same as in {first.path}: {first.shared}"
+            )
+    each = [store.logs(parts) for store, parts in sources if parts]
+    return Logs(
+        tuple(part for logs in each for part in logs.parts),
+        tuple(dict.fromkeys(name for logs in each for name in logs.environments)),
+    )

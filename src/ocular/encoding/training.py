@@ -20,10 +20,11 @@ import numpy.typing as npt
 import torch
 
 from ocular.encoding.autoencoder import GradientStep, Score, build, extract, score
+from ocular.encoding.base import Sights
 from ocular.encoding.convolutional import ConvEncoder, check_encodable
-from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION, FEWEST, TrainingSettings
+from ocular.encoding.drawing import draw
+from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION, TrainingSettings
 from ocular.errors import InputError, OcularError
-from ocular.records import Footprints, Indices, Labels
 from ocular.sealed import read_sealed, write_sealed
 from ocular.seeds import integer, stream
 
@@ -44,7 +45,7 @@ class TrainingReport:
 
 
 def train(
-    footprints: Footprints,
+    footprints: Sights,
     settings: TrainingSettings,
     seed: int,
     *,
@@ -72,10 +73,9 @@ def train(
 class _Run:
     """A training under way: everything that the next epoch depends on."""
 
-    def __init__(self, footprints: Footprints, settings: TrainingSettings, seed: int) -> None:
+    def __init__(self, footprints: Sights, settings: TrainingSettings, seed: int) -> None:
         self.settings, self.seed = settings, seed
-        self.cells = footprints.cells  # shared, not copied: they are most of a training's memory
-        self.trained, held = _split(self.cells, settings.most_footprints, seed)
+        self.cells, self.trained, held = draw(footprints, settings.most_footprints, seed)
         self.held = self.cells[held]
         self.batch = min(settings.batch, len(self.trained))
         self.network = build(
@@ -181,20 +181,6 @@ class _Run:
             for name, parameter in self.network.named_parameters()
             if name.startswith(prefix)
         }
-
-
-def _split(cells: Labels, most: int, seed: int) -> tuple[Indices, Indices]:
-    """Rows of distinct footprints, at most so many: nine tenths to train on and a tenth to judge by.
-
-    They are taken in the order of their checksums, so that neither repetitions nor the order given matter.
-    """
-    distinct = {sha256(image.tobytes()).digest(): n for n, image in enumerate(cells)}
-    if len(distinct) < FEWEST:
-        raise InputError(f"{len(distinct)} distinct footprints to train on; allowed is at least {FEWEST}")
-    rows = np.array([distinct[digest] for digest in sorted(distinct)])
-    drawn = stream(seed, "autoencoder", "split").permutation(rows)[:most]
-    held = len(drawn) // 10
-    return drawn[held:], drawn[:held]
 
 
 def _learning_rate(settings: TrainingSettings, done: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -89,19 +89,17 @@ class Account:
 
 def account(
     calibration: Calibration,
-    transitions: Transitions,
+    environments: Mapping[str, int],
     alpha: float | Fraction,
     left_out: Sequence[LeftOut] = (),
 ) -> Account:
-    """Sum up a calibration and the transitions that it was fitted on."""
-    thresholds = quiet_thresholds(calibration, alpha)
-    scores, counts = calibration.scores, np.bincount(transitions.environment)
-    environments = {name: int(n) for name, n in zip(transitions.environments, counts, strict=False)}
+    """Sum up a calibration, and how many transitions of each environment it was fitted on."""
+    thresholds, scores = quiet_thresholds(calibration, alpha), calibration.scores
     return Account(
         method=calibration.method,
         alpha=float(alpha),
-        transitions=len(transitions),
-        environments=environments,
+        transitions=sum(environments.values()),
+        environments=dict(environments),
         cells=calibration.partition.n_cells,
         points=None if scores is None else Spread.of(scores.counts),
         thresholds=Spread.of(thresholds),
@@ -154,7 +152,7 @@ def quiet_thresholds(calibration: Calibration, alpha: float | Fraction) -> Float
         return calibration.thresholds(alpha)
 
 
-def _of_environments(environments: dict[str, int]) -> list[str]:
+def _of_environments(environments: Mapping[str, int]) -> list[str]:
     found = []
     if len(environments) == 1:
         name = next(iter(environments))

@@ -17,10 +17,10 @@ from scipy.stats import kruskal
 from ocular.calibrators import Calibration, LocalCalibrator
 from ocular.calibrators.base import split_rows
 from ocular.conformal import CellScores, conformal_quantile
-from ocular.encoding import ConvEncoder
+from ocular.encoding import ConvEncoder, Sights
 from ocular.errors import InputError
 from ocular.partition import TreeSettings
-from ocular.records import Floats, Footprints, Transitions
+from ocular.records import Floats, Transitions
 
 FEWEST = 5  # scores of an environment in a leaf, to take part in a comparison
 
@@ -138,7 +138,7 @@ class _Recalling:
         self._source = calibrator.encoder
         self._made: ConvEncoder | None = None
 
-    def __call__(self, footprints: Footprints, seed: int) -> ConvEncoder:
+    def __call__(self, footprints: Sights, seed: int) -> ConvEncoder:
         if self._made is None:
             assert self._source is not None
             self._made = self._source(footprints, seed)

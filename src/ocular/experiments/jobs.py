@@ -17,7 +17,7 @@ TRAINED = ("ocular", "ocular_same_map")  # the slow ones: they train an encoder
 def run(
     calls: Sequence[Any], names: Sequence[str], workers: int, what: str, news: News | None = None
 ) -> Iterator[Any]:
-    """Results in the order of the calls, as they come, with a progress bar."""
+    """Results in the order of the calls, as they come, with a progress bar; `workers_at` says from where."""
     with progress(what, len(calls), news) as advance:
         parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
         for name, result in zip(names, parallel(calls), strict=True):

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 from ocular.calibrators import METHODS, Calibration, EncoderSource, LocalCalibrator, load, save
 from ocular.data import TransitionStore
-from ocular.encoding import ConvEncoder, TrainingSettings
+from ocular.encoding import ConvEncoder, Sights, TrainingSettings
 from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION
 from ocular.planning.belief import BeliefMap
 from ocular.planning.mppi import PlannerSettings
-from ocular.records import FootprintGeometry, Footprints, Transitions
+from ocular.records import FootprintGeometry, Transitions
 from ocular.sealed import read_sealed
 from ocular.seeds import stream
 from ocular.worlds.collect import CALIBRATION_GRID, TEST_GRID, GridSpec, collect_transitions
@@ -82,8 +82,8 @@ class Workshop:
 
     @classmethod
     def under(cls, parent: Path, settings: CalibrationSettings) -> Workshop:
-        """The folder that belongs to these settings, made when needed."""
-        folder = parent / f"{settings.site.name}-{settings.fingerprint()}"
+        """The folder that belongs to these settings, made when needed; a cluster's workers find it, too."""
+        folder = parent.absolute() / f"{settings.site.name}-{settings.fingerprint()}"
         for name in ("encoders", "calibrations"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         return cls(folder, settings)
@@ -152,7 +152,7 @@ class Workshop:
     def _encoder_source(self, map_name: str, method: str) -> EncoderSource:
         checkpoint = self._checkpoint(map_name, method)
 
-        def source(footprints: Footprints, seed: int) -> ConvEncoder:
+        def source(footprints: Sights, seed: int) -> ConvEncoder:
             from ocular.encoding.training import train  # loads torch, which most processes never need
 
             return train(footprints, self.settings.training, seed, checkpoint=checkpoint)[0]
