@@ -84,6 +84,7 @@ def test_calibrate_joins_stores_and_leaves_each_environment_out(calibrated, fold
     calibration = load(folder / "robot.ocular")
     assert calibrated["transitions"] == 8000
     assert list(calibrated["environments"]) == ["yard", "hall", "dock"]
+    assert sum(calibrated["environments"].values()) == 8000
     assert calibrated["cells"] == calibration.partition.n_cells > 4
     assert calibrated["points"]["least"] == calibration.scores.counts.min()
     assert [left["environment"] for left in calibrated["left_out"]] == ["yard", "hall", "dock"]

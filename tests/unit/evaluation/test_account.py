@@ -28,6 +28,11 @@ def logs():
     return replace(found, next_states=np.where(icy, slipped, plain))
 
 
+def counts(logs) -> dict[str, int]:
+    """Transitions of each environment that has any."""
+    return {name: n for k, name in enumerate(logs.environments) if (n := int((logs.environment == k).sum()))}
+
+
 def test_a_spread_is_of_its_numbers_and_takes_infinity():
     assert Spread.of(np.array([3, 1, 2])) == Spread(1, 2, 3)
     assert Spread.of(np.array([np.inf, 1.0, np.inf, 5.0])) == Spread(1, 5, np.inf)
@@ -37,8 +42,8 @@ def test_the_account_counts(logs):
     calibration = ocular(lambda footprints, seed: random_encoder(0), tree=TREE).fit(
         logs, MODEL, STATE_COV, seed=0
     )
-    found = account(calibration, logs, 0.1)
-    assert found.environments == {name: int((logs.environment == k).sum()) for k, name in enumerate(PLACES)}
+    found = account(calibration, counts(logs), 0.1)
+    assert found.environments == counts(logs)
     assert found.points.least == calibration.scores.counts.min()
     assert found.thresholds.most == calibration.thresholds(0.1).max()
     assert found.scales.least == calibration.scales(0.1).min()
@@ -57,7 +62,7 @@ def test_an_environment_left_out_is_tested_by_a_calibration_that_never_saw_it(lo
         assert found.tested.volume == pytest.approx(by_hand.scales(0.1)[0] ** 2)
     assert found.environment == "ice"
     assert found.tested.coverage < 0.7  # no other place tells of ice
-    warned = account(blank, logs, 0.1, [found]).warnings
+    warned = account(blank, counts(logs), 0.1, [found]).warnings
     assert ["'ice' is covered to" in text for text in warned] == [True]
 
 
@@ -77,9 +82,9 @@ def test_the_account_warns(logs):
     alone = logs.take(logs.environment == 0)
     alone = replace(alone, environments=("yard",))
     few = alone.take(np.arange(60))
-    found = account(SplitCP().fit(alone, MODEL, STATE_COV, seed=0), alone, 0.1)
+    found = account(SplitCP().fit(alone, MODEL, STATE_COV, seed=0), counts(alone), 0.1)
     assert ["'yard': the promise holds for that place alone" in text for text in found.warnings] == [True]
-    found = account(SplitCP().fit(few, MODEL, STATE_COV, seed=0), few, 0.01)
+    found = account(SplitCP().fit(few, MODEL, STATE_COV, seed=0), counts(few), 0.01)
     texts = " | ".join(found.warnings)
     assert "environment 'yard' has 60 transitions: fewer than 100" in texts
     assert (
@@ -87,7 +92,7 @@ def test_the_account_warns(logs):
     )
     assert found.thresholds.most == np.inf
     small = lucca(tree=TreeSettings(max_depth=8, min_leaf=20), fallback=True)
-    found = account(small.fit(logs, MODEL, STATE_COV, seed=0), logs, 0.1)
+    found = account(small.fit(logs, MODEL, STATE_COV, seed=0), counts(logs), 0.1)
     assert any("they borrow" in text for text in found.warnings)
 
 
