@@ -171,6 +171,18 @@ def test_a_calibration_by_parts_is_the_same_on_a_cluster(calibrator, cluster, tm
     assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
 
 
+def test_the_command_calibrates_on_a_cluster(cluster, tmp_path):
+    model = double_integrator(0.05, floor=1e-6)
+    store = TransitionStore.create(tmp_path / "store", LABELS, SMALL, 4, 2)
+    for k in range(2):
+        store.append(f"part{k}", random_transitions(np.random.default_rng(k), 300, model.step))
+    asked = ["calibrate", "store", "--model", "planar", "--method", "splitcp", "--no-account"]
+    for where in (["-o", "here"], ["-o", "there", "--scheduler", cluster]):
+        program = [Path(sys.executable).parent / "ocular", *asked, *where]
+        subprocess.run(program, cwd=tmp_path, check=True, timeout=120)
+    assert (tmp_path / "there").read_bytes() == (tmp_path / "here").read_bytes()
+
+
 def test_what_the_document_shows(cluster, tmp_path, monkeypatch):
     quick, full = TrainingSettings(epochs=1, most_footprints=40, batch=8), training.train
     monkeypatch.setattr(training, "train", lambda seen, _, seed, **how: full(seen, quick, seed, **how))

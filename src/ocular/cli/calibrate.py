@@ -57,6 +57,9 @@ class Calibrate:
     """Leave each environment out in turn, and test on it."""
     seed: int = 0
     """Seed of the split, the encoder and the tree."""
+    scheduler: str | None = None
+    """Address of a dask scheduler (tcp://host:port) whose workers read, score and encode the parts of the
+    stores; they must see the same folders, under the same names."""
     json: bool = False
     """Print the account as one JSON object."""
 
@@ -66,6 +69,7 @@ class Calibrate:
         from ocular.cli.printing import print_json
         from ocular.data import join_logs
         from ocular.evaluation.account import account
+        from ocular.experiments.cluster import workers_at
 
         if not self.output.absolute().parent.is_dir():
             raise InputError(f"-o is {self.output}; allowed is a file in a directory that exists")
@@ -73,9 +77,10 @@ class Calibrate:
         model, state_cov = model_of(self.model)
         stores = open_stores(self.store, self.without)
         logs = join_logs(stores)  # part by part: they need not fit in memory
-        calibration = self._with_progress(
-            "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
-        )
+        with workers_at(self.scheduler, workers=1):
+            calibration = self._with_progress(
+                "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
+            )
         save(calibration, self.output)
         left_out = self._leave_out(calibration, load_all(stores)) if self.account else []
         found = account(calibration, _counts(stores), self.alpha, left_out)
