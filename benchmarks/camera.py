@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.timing import Comparison, compare
 from ocular.evaluation.episodes import run_episode
 from ocular.experiments.camera import CAMERA, CameraSettings
-from ocular.experiments.planar_planning import route_of
+from ocular.experiments.planning import route_of
 from ocular.experiments.workshop import Workshop
 from ocular.footprint import Projector, project_reference
 from ocular.planning.mppi import MPPI

@@ -15,7 +15,7 @@ from benchmarks.core import torch_encoder, torch_latents
 from benchmarks.timing import Comparison, compare
 from ocular.calibrators import Calibration
 from ocular.experiments.planar import PlanarSettings
-from ocular.experiments.planar_planning import route_of
+from ocular.experiments.planning import route_of
 from ocular.experiments.workshop import Workshop
 from ocular.footprint import scan
 from ocular.planning.belief import BeliefMap

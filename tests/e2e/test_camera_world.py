@@ -12,7 +12,7 @@ from PIL import Image
 from ocular.encoding import TrainingSettings
 from ocular.evaluation.rows import read_rows
 from ocular.experiments.camera import CameraSettings
-from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
+from ocular.experiments.coverage import CoverageSettings, reproduce_coverage
 from ocular.footprint import Projector
 from ocular.worlds.collect import GridSpec, InnerGridSpec
 from ocular.worlds.junction import CAMERA, CLASSES, GEOMETRY, open_junction

@@ -15,8 +15,8 @@ from ocular.calibrators import SplitCP, save
 from ocular.cli.demo import Demo
 from ocular.cli.reproduce import Reproduce
 from ocular.data import TransitionStore
-from ocular.experiments import demo, planar_planning
-from ocular.experiments.planar_coverage import CoverageSettings
+from ocular.experiments import demo, planning
+from ocular.experiments.coverage import CoverageSettings
 from ocular.planning.mppi import PlannerSettings
 from ocular.worlds.map_file import load_map
 from ocular.worlds.planar import PlanarWorld
@@ -26,9 +26,7 @@ from ocular.worlds.planar import PlanarWorld
 def _tiny(monkeypatch):
     """The demo and the reproduction with little of everything."""
     monkeypatch.setattr(CoverageSettings, "quick", lambda *_, **__: TINY)
-    small = partial(
-        planar_planning.PlanningSettings, planner=replace(PlannerSettings(), samples=64), most_steps=8
-    )
+    small = partial(planning.PlanningSettings, planner=replace(PlannerSettings(), samples=64), most_steps=8)
     monkeypatch.setattr(demo, "PlanningSettings", small)
 
 

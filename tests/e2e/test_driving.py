@@ -14,7 +14,7 @@ from ocular.encoding.training import train
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
 from ocular.experiments.planar import PlanarSettings
-from ocular.experiments.planar_planning import PlanningSettings, drive, reproduce_planning
+from ocular.experiments.planning import PlanningSettings, drive, reproduce_planning
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import concatenate
 from ocular.seeds import stream

@@ -24,8 +24,8 @@ from ocular.encoding.drawing import draw
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
 from ocular.experiments.cluster import workers_at
+from ocular.experiments.coverage import CoverageSettings, reproduce_coverage
 from ocular.experiments.planar import PlanarSettings
-from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
 from ocular.experiments.workshop import Workshop
 from ocular.partition import TreeSettings
 from ocular.worlds.collect import GridSpec

@@ -18,7 +18,7 @@ from ocular.experiments.limits import Limited
 from ocular.experiments.monitor_trials import first_alarms
 from ocular.experiments.novelty_trials import views
 from ocular.experiments.planar import PlanarSettings
-from ocular.experiments.planar_planning import drive
+from ocular.experiments.planning import drive
 from ocular.experiments.stress import of_drives, stress
 from ocular.experiments.workshop import Workshop
 from ocular.partition import TreeSettings

@@ -137,7 +137,7 @@ class Calibrate:
 
         if not self.quick:
             return TrainingSettings()
-        from ocular.experiments.planar_coverage import QUICK_EPOCHS, QUICK_FOOTPRINTS
+        from ocular.experiments.coverage import QUICK_EPOCHS, QUICK_FOOTPRINTS
 
         return TrainingSettings(epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
 

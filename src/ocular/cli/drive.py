@@ -48,7 +48,7 @@ class Drive:
 
         from ocular.calibrators import load
         from ocular.experiments.filming import filmed
-        from ocular.experiments.planar_planning import drive, route_of, summary
+        from ocular.experiments.planning import drive, route_of, summary
         from ocular.experiments.worlds import open_map
         from ocular.progress import progress
         from ocular.report.recording import rerun_or_error

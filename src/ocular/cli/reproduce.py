@@ -82,7 +82,7 @@ class Reproduce:
 
     def _coverage(self, maps: tuple[str, ...], output: Path, workers: int) -> tuple[list[Table], list[Path]]:
         from ocular.evaluation.rows import read_rows
-        from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
+        from ocular.experiments.coverage import CoverageSettings, reproduce_coverage
         from ocular.experiments.worlds import SETTINGS
         from ocular.report import METRICS, coverage_table
 
@@ -97,8 +97,8 @@ class Reproduce:
     def _planning(self, maps: tuple[str, ...], output: Path, workers: int) -> tuple[list[Table], list[Path]]:
         from ocular.calibrators import METHODS
         from ocular.evaluation.rows import read_rows
-        from ocular.experiments.planar_coverage import CoverageSettings
-        from ocular.experiments.planar_planning import PlanningSettings, reproduce_planning
+        from ocular.experiments.coverage import CoverageSettings
+        from ocular.experiments.planning import PlanningSettings, reproduce_planning
         from ocular.experiments.worlds import SETTINGS
         from ocular.report import planning_tables
 
@@ -113,6 +113,6 @@ class Reproduce:
 
 
 def _variants(part: str) -> tuple[str, ...]:
-    from ocular.experiments import planar_coverage, planar_planning
+    from ocular.experiments import coverage, planning
 
-    return tuple({"coverage": planar_coverage, "planning": planar_planning}[part].VARIANTS)
+    return tuple({"coverage": coverage, "planning": planning}[part].VARIANTS)

@@ -27,8 +27,8 @@ class Stress:
     def run(self) -> None:
         """Measure, print and write."""
         from ocular.errors import check_choice
+        from ocular.experiments.coverage import CoverageSettings
         from ocular.experiments.guarded import GuardedSettings
-        from ocular.experiments.planar_coverage import CoverageSettings
         from ocular.experiments.stress import PARTS, stress
 
         for part in self.only:

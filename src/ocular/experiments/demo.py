@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ocular.experiments.coverage import CoverageSettings, reproduce_coverage
 from ocular.experiments.filming import filmed
-from ocular.experiments.planar_coverage import CoverageSettings, reproduce_coverage
-from ocular.experiments.planar_planning import PlanningSettings, reproduce_planning
+from ocular.experiments.planning import PlanningSettings, reproduce_planning
 from ocular.experiments.workshop import Workshop
 from ocular.progress import progress
 from ocular.report.film import Film

@@ -9,7 +9,7 @@ import numpy as np
 
 from ocular.calibrators import Calibration
 from ocular.evaluation.episodes import Moment, Watcher
-from ocular.experiments.planar_planning import drive
+from ocular.experiments.planning import drive
 from ocular.planning.mppi import MPPI, PlannerSettings
 from ocular.records import Floats
 from ocular.report.film import Film

@@ -15,7 +15,7 @@ from ocular.evaluation.episodes import Moment
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import gibibytes, own_peak_bytes, prepare, run
 from ocular.experiments.planar import PlanarSettings
-from ocular.experiments.planar_planning import drive, summary
+from ocular.experiments.planning import drive, summary
 from ocular.experiments.workshop import CalibrationSettings, Workshop
 from ocular.monitor import Policy, Responses
 from ocular.monitor.policy import Response

@@ -14,7 +14,7 @@ from ocular.errors import InputError
 from ocular.evaluation.episodes import Moment
 from ocular.experiments.guarded import SLIPS, GuardedSettings
 from ocular.experiments.limits import Limited
-from ocular.experiments.planar_planning import drive
+from ocular.experiments.planning import drive
 from ocular.experiments.workshop import Workshop
 from ocular.monitor import GROUNDS, Monitor, TestMartingale
 from ocular.monitor.monitor import halves

@@ -12,7 +12,7 @@ from ocular.calibrators import NoCP, SplitCP
 from ocular.errors import InputError
 from ocular.experiments.camera import CAMERA
 from ocular.experiments.filming import filmed
-from ocular.experiments.planar_planning import drive
+from ocular.experiments.planning import drive
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import FootprintGeometry
 from ocular.report import recording

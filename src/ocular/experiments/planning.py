@@ -1,4 +1,4 @@
-"""Tables 2 and 5 of the paper: every method drives every planar map, one row an episode."""
+"""Tables 2, 5 and 7 of the paper: every method drives every map of a world, one row an episode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables 1 and 4 of the paper: coverage and volume of every method on every planar map."""
+"""Tables 1, 3, 4 and 6 of the paper: coverage and volume of every method on every map of a world."""
 
 from __future__ import annotations
 
