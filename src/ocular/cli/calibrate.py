@@ -66,7 +66,7 @@ class Calibrate:
     def run(self) -> None:
         """Fit, save, test on environments left out, and print the account."""
         from ocular.calibrators import save
-        from ocular.cli.printing import print_json
+        from ocular.cli.output import print_json
         from ocular.data import join_logs
         from ocular.evaluation.account import account
         from ocular.experiments.cluster import workers_at
@@ -142,7 +142,7 @@ class Calibrate:
         return TrainingSettings(epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
 
     def _print(self, account: Account) -> None:
-        from ocular.cli.printing import number, print_warnings, result
+        from ocular.cli.output import number, print_warnings, result
 
         places = ", ".join(f"{name} {count:,}" for name, count in account.environments.items())
         print(f"{self.output}: {account.method} on {account.transitions:,} transitions: {places}")

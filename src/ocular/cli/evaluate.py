@@ -37,7 +37,7 @@ class Evaluate:
         """Test, and print."""
         from ocular.calibrators import load
         from ocular.cli.calibrate import load_stores
-        from ocular.cli.printing import print_json
+        from ocular.cli.output import print_json
         from ocular.errors import check_probability
         from ocular.evaluation.misses import evaluate
 
@@ -50,7 +50,7 @@ class Evaluate:
             self._print(found)
 
     def _print(self, found: Evaluation) -> None:
-        from ocular.cli.printing import print_warnings, result
+        from ocular.cli.output import print_warnings, result
         from ocular.report import print_table
         from ocular.report.tables import Table
 
@@ -65,6 +65,6 @@ class Evaluate:
 
 
 def _row(tested: Performance) -> tuple[str, ...]:
-    from ocular.cli.printing import number
+    from ocular.cli.output import number
 
     return f"{tested.transitions:,}", f"{tested.missed:,}", f"{tested.coverage:.1%}", number(tested.volume)

@@ -36,7 +36,7 @@ class Inspect:
         """Load, and print."""
         from ocular.calibrators import load
         from ocular.cli.calibrate import load_stores
-        from ocular.cli.printing import print_json
+        from ocular.cli.output import print_json
         from ocular.errors import check_probability
         from ocular.evaluation.leaves import leaves
 
@@ -50,7 +50,7 @@ class Inspect:
             self._print(calibration, found)
 
     def _print(self, calibration: Calibration, found: list[Leaf]) -> None:
-        from ocular.cli.printing import number
+        from ocular.cli.output import number
 
         known = calibration.provenance
         count = known.get("transitions")
