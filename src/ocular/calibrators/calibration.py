@@ -17,7 +17,21 @@ from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
 from ocular.errors import InputError
 from ocular.partition import Partition, TreePartition, WholeSpace
-from ocular.records import Floats, Footprints, Gaussian, Indices, Inputs, Transitions
+from ocular.records import (
+    OCCUPIED,
+    UNKNOWN,
+    Floats,
+    FootprintGeometry,
+    Footprints,
+    Gaussian,
+    Indices,
+    Inputs,
+    Labels,
+    Transitions,
+)
+
+_FIRST = np.zeros(1, np.int64)
+_BLIND = Footprints(np.zeros((1, 1, 1), np.uint8), (OCCUPIED, UNKNOWN), FootprintGeometry(1, 1))
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,21 @@ class Calibration:
     levels: Levels | None = None  # logged values between which thresholds are raised
     fallback: bool = False  # starved cells take their nearest sufficient ancestor's threshold
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def one_input(self, state: Floats, action: Floats, heading: float, cells: Labels | None) -> Inputs:
+        """A single step's input; what was seen, (angles, ranges), is not looked at without an encoder."""
+        seen = _BLIND
+        if self.encoder is not None:
+            if cells is None:
+                raise InputError(f"seen is None; allowed are a footprint or images, as {self.method} sees")
+            seen = Footprints(cells[None], self.encoder.labels, self.encoder.geometry)
+        return Inputs(
+            np.asarray(state, np.float64)[None],
+            np.asarray(action, np.float64)[None],
+            np.array([heading], np.float64),
+            _FIRST,
+            seen,
+        )
 
     def predict(self, inputs: Inputs) -> Gaussian:
         """The uncalibrated prediction of the next state, from the estimate N(s, Sigma_0)."""

@@ -65,6 +65,14 @@ class CellScores:
         """The ascending scores of one cell."""
         return self.scores[self.offsets[cell] : self.offsets[cell + 1]]
 
+    def quantiles(self, alpha: float | Fraction) -> tuple[Floats, Indices]:
+        """The conformal quantile of each cell, infinite where its points are too few; and those cells."""
+        counts = self.counts
+        ranks = np.array([conformal_rank(int(n), alpha) for n in counts], dtype=np.int64)
+        found, enough = np.full(len(counts), np.inf), ranks <= counts
+        found[enough] = self.scores[self.offsets[:-1][enough] + ranks[enough] - 1]
+        return found, np.flatnonzero(~enough)
+
     def thresholds(self, alpha: float | Fraction, lineage: Lineage | None = None) -> Floats:
         """One threshold a cell: infinite, with a warning that names the cell, where its points are too few.
 
@@ -73,11 +81,7 @@ class CellScores:
         the ancestor's region, not over the cell.
         """
         counts = self.counts
-        ranks = np.array([conformal_rank(int(n), alpha) for n in counts], dtype=np.int64)
-        starved = np.flatnonzero(ranks > counts)
-        thresholds = np.full(len(counts), np.inf)
-        enough = ranks <= counts
-        thresholds[enough] = self.scores[self.offsets[:-1][enough] + ranks[enough] - 1]
+        thresholds, starved = self.quantiles(alpha)
         if lineage is not None:
             for cell, family in _nearest_sufficient(counts, starved, lineage, alpha).items():
                 pooled = np.sort(np.concatenate([self.of_cell(member) for member in family]))

@@ -25,13 +25,12 @@ from ocular.errors import InputError, check_shape
 from ocular.footprint import Projector
 from ocular.planning.ellipse import Obstacles
 from ocular.planning.safety import is_clear
-from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Footprints, Inputs, Labels
+from ocular.records import OCCUPIED, UNKNOWN, Floats, Inputs, Labels
 
 Images = tuple[npt.NDArray[Any], npt.NDArray[Any], Sequence[str]]
 """Depth [m], indices into class names, and these names: what a `Projector` takes."""
 
-_FIRST, _ORIGIN = np.zeros(1, np.int64), np.zeros(2)
-_BLIND = Footprints(np.zeros((1, 1, 1), np.uint8), (OCCUPIED, UNKNOWN), FootprintGeometry(1, 1))
+_ORIGIN = np.zeros(2)
 
 
 class Verdict(Enum):
@@ -117,7 +116,7 @@ class Deployment:
         check_shape("state", state, (model.state_dim,))
         check_shape("action", action, (model.action_dim,))
         cells = self._project(seen) if isinstance(seen, tuple) else seen
-        inputs = self._inputs(state, action, cells, heading)
+        inputs = self.calibration.one_input(state, action, heading, cells)
         threshold = self.calibration.look_up(self._rows(inputs), self._of_cell)[0, ...]
         prediction = self.calibration.predict(inputs)
         one = replace(prediction, mean=prediction.mean[0], cov=_only(prediction.cov))
@@ -136,23 +135,6 @@ class Deployment:
         if self.projector is None:
             raise InputError("images are given; allowed are footprints, or images with a `projector`")
         return self.projector(*images)
-
-    def _inputs(self, state: Floats, action: Floats, cells: Labels | None, heading: float) -> Inputs:
-        footprints = _BLIND
-        encoder = self.calibration.encoder
-        if encoder is not None:
-            if cells is None:
-                raise InputError(
-                    f"seen is None; allowed are a footprint or images, as {self.calibration.method} sees"
-                )
-            footprints = Footprints(cells[None], encoder.labels, encoder.geometry)
-        return Inputs(
-            np.asarray(state, np.float64)[None],
-            np.asarray(action, np.float64)[None],
-            np.array([heading], np.float64),
-            _FIRST,
-            footprints,
-        )
 
     def _rows(self, inputs: Inputs) -> Floats:
         """What the partition looks at, as `Calibration.process` has it."""

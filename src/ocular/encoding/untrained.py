@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ocular.encoding.base import Sights
 from ocular.encoding.convolutional import STRIDE, ConvEncoder, check_encodable
 from ocular.encoding.kernels import CHANNELS
-from ocular.records import Footprints
 from ocular.seeds import stream
 
 LATENT_DIM = 6
 
 
-def untrained(footprints: Footprints, seed: int) -> ConvEncoder:
+def untrained(footprints: Sights, seed: int) -> ConvEncoder:
     """Random weights of the usual shape for footprints of this kind; the same seed gives the same bytes."""
     labels, geometry = footprints.labels, footprints.geometry
     check_encodable(geometry)

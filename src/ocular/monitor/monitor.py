@@ -15,22 +15,12 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc
-from scipy.stats import chi2
 
 from ocular.calibrators import Calibration
 from ocular.conformal import CellScores, squared_mahalanobis
 from ocular.errors import InputError, check_probability, check_shape
 from ocular.monitor.martingale import References, TestMartingale
-from ocular.records import (
-    OCCUPIED,
-    UNKNOWN,
-    Floats,
-    FootprintGeometry,
-    Footprints,
-    Indices,
-    Inputs,
-    Labels,
-)
+from ocular.records import Floats, Indices, Labels
 from ocular.seeds import stream
 
 RIGHT, ERRS = 0, 1
@@ -86,8 +76,7 @@ class Monitor:
         if calibration.scores is not None:
             rng = stream(seed, "monitor")
             looked_at, kept = halves(calibration.scores, rng)
-            unit = float(chi2.isf(float(alpha), calibration.model.state_dim))
-            self.grounds = grounds_of(looked_at, float(alpha), MODEL_ERRS * unit)
+            self.grounds = grounds_of(looked_at, alpha, MODEL_ERRS * calibration.chi2(alpha))
             self._references = References(kept, rng)
         self._martingale = TestMartingale(bets, runs=len(GROUNDS))
         self._limit = math.log(len(GROUNDS) / delta)
@@ -100,8 +89,8 @@ class Monitor:
 
     def observe(self, step: Step) -> Reading:
         """Take a step into account: what was seen and done, and what came of it."""
-        inputs, model = self._inputs(step), self.calibration.model
-        check_shape("next_state", step.next_state, (model.state_dim,))
+        check_shape("next_state", step.next_state, (self.calibration.model.state_dim,))
+        inputs = self.calibration.one_input(step.state, step.action, step.heading, step.cells)
         prediction = self.calibration.predict(inputs)
         score = float(squared_mahalanobis(prediction, step.next_state[None])[0])
         return self.score(int(self.calibration.cells(inputs)[0]), score)
@@ -124,15 +113,6 @@ class Monitor:
         # Without logged scores the model is taken at its word, and its word is a law too.
         return max(float(chdtrc(self.calibration.model.state_dim, score)), SMALLEST)
 
-    def _inputs(self, step: Step) -> Inputs:
-        encoder = self.calibration.encoder
-        seen = _BLIND if encoder is None else Footprints(step.cells[None], encoder.labels, encoder.geometry)
-        index = np.zeros(1, np.int64)
-        return Inputs(step.state[None], step.action[None], np.array([step.heading]), index, seen)
-
-
-_BLIND = Footprints(np.zeros((1, 1, 1), np.uint8), (OCCUPIED, UNKNOWN), FootprintGeometry(angles=1, ranges=1))
-
 
 def halves(scores: CellScores, rng: np.random.Generator) -> tuple[CellScores, CellScores]:
     """Two halves, drawn at random: each score falls into one or the other."""
@@ -145,11 +125,6 @@ def _these(scores: CellScores, picked: Flags) -> CellScores:
     return CellScores(scores.scores[picked], before[scores.offsets])
 
 
-def grounds_of(scores: CellScores, alpha: float, limit: float) -> Indices:
+def grounds_of(scores: CellScores, alpha: float | Fraction, limit: float) -> Indices:
     """ERRS for each cell whose (1 - alpha) quantile is beyond the limit, or unknown; RIGHT elsewhere."""
-    counts = scores.counts
-    rank = np.ceil((counts + 1) * (1 - alpha)).astype(np.int64)
-    known = np.flatnonzero(rank <= counts)
-    quantile = np.full(len(counts), np.inf)
-    quantile[known] = scores.scores[scores.offsets[known] + rank[known] - 1]
-    return np.where(quantile > limit, ERRS, RIGHT).astype(np.int64)
+    return np.where(scores.quantiles(alpha)[0] > limit, ERRS, RIGHT).astype(np.int64)

@@ -20,7 +20,6 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.stats import chi2
 
 from ocular.calibrators import Calibration
 from ocular.errors import check_choice, check_probability
@@ -66,7 +65,7 @@ class Policy:
         self.responses, self.novelty = responses, novelty
         self.new_in_view = False
         self._alpha = float(alpha)
-        self._quantile = float(chi2.isf(self._alpha, calibration.model.state_dim))
+        self._quantile = calibration.chi2(alpha)
         self._calibrated = calibration.scales(alpha)
         self._log_factors = np.zeros(len(GROUNDS))
         self.scales = self._calibrated  # (n_cells,); a new array whenever it changes

@@ -92,10 +92,10 @@ class SafetyFilter:
         return Gaussian(bundle.means.T.astype(np.float64), np.moveaxis(covs, -1, 0))
 
     def _is_clear(self, state: Floats, mean: Floats, cov: Floats, obstacles: Obstacles) -> bool:
-        if not is_clear(state, mean, cov, self._rollout.quantile, obstacles):
+        quantile = self._rollout.quantile
+        if not is_clear(state, mean, cov, quantile, obstacles):
             return False
-        shape = ellipse(mean, cov, self._rollout.quantile)
-        return not self.seen_only or bool(within_seen(*shape, obstacles))
+        return not self.seen_only or bool(within_seen(*ellipse(mean, cov, quantile), obstacles))
 
     @property
     def _rollout(self) -> Rollout:
