@@ -11,8 +11,8 @@ demo: .venv/installed
 test: lint types contracts pytest
 
 lint: .venv/installed
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples stress
+	$(BIN)/ruff format --check src tests benchmarks examples stress
 
 types: .venv/installed
 	$(BIN)/mypy
@@ -26,8 +26,9 @@ pytest: .venv/installed
 bench: .venv/bench-installed
 	$(BIN)/python -m benchmarks
 
-stress: .venv/installed
+stress: .venv/stress-installed
 	$(BIN)/ocular stress --workers $(WORKERS)
+	$(BIN)/python -m stress
 
 reproduce: .venv/installed
 	$(BIN)/ocular reproduce planar --only coverage --seed 0 1 2 --workers $(WORKERS)
@@ -55,6 +56,10 @@ site: .venv/installed
 
 .venv/bench-installed: .venv/installed
 	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[bench]'
+	touch $@
+
+.venv/stress-installed: .venv/installed
+	$(BIN)/pip install --disable-pip-version-check -q -c constraints.txt -e '.[stress]'
 	touch $@
 
 clean:

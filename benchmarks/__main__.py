@@ -48,8 +48,9 @@ def benchmarks() -> dict[str, Callable[[], Comparison]]:
 
 def report_limit(name: str, wanted: str, got: float, trials: int) -> None:
     """A figure with a limit of its own, into results/stress.csv."""
-    print(f"{name}: {got:.4g}, wanted {wanted}")
-    Limited(name, wanted, got, trials).write(RESULTS)
+    figure = Limited(name, wanted, got, trials)
+    print(figure)
+    figure.write(RESULTS)
 
 
 def main(names: list[str]) -> None:

@@ -1,5 +1,6 @@
 """The monitor's stress figures at toy size: they are made, resume, and do not depend on the workers."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +15,7 @@ from ocular.encoding import TrainingSettings
 from ocular.errors import InputError
 from ocular.evaluation.rows import read_rows
 from ocular.experiments.guarded import GuardedSettings, drive_guarded
-from ocular.experiments.limits import Limited
+from ocular.experiments.limits import Limited, recorded
 from ocular.experiments.monitor_trials import first_alarms
 from ocular.experiments.novelty_trials import views
 from ocular.experiments.planar import PlanarSettings
@@ -61,10 +62,15 @@ def test_drives_resume_and_a_monitor_that_only_reports_changes_none(work, tmp_pa
 
 
 def test_figures_are_written_as_they_come(work, tmp_path):
-    figures = list(stress(TINY, ("law", "delay"), 8, tmp_path, work, 1))
-    rows = read_rows(tmp_path / "stress.csv")
-    assert {row["name"] for row in rows} == {figure.name for figure in figures}
+    figures = []
+    for figure in recorded(stress(TINY, ("law", "delay"), 8, tmp_path, work, 1), tmp_path, workers=1):
+        figures.append(figure)
+        rows = read_rows(tmp_path / "stress.csv")
+        assert {row["name"] for row in rows} == {figure.name for figure in figures}
     assert figures[0] == Limited("monitor_false_alarms_delta_0.05", "<=0.05", 0.0, 8)
+    (run,) = json.loads((tmp_path / "stress.provenance.json").read_text())["runs"]
+    assert run["rows"] == [figure.name for figure in figures]
+    assert run["commit"] != "unknown"
 
 
 def test_alarms_of_many_runs_come_when_the_capital_is_there():

@@ -29,6 +29,7 @@ class Stress:
         from ocular.errors import check_choice
         from ocular.experiments.coverage import CoverageSettings
         from ocular.experiments.guarded import GuardedSettings
+        from ocular.experiments.limits import recorded
         from ocular.experiments.stress import PARTS, stress
 
         for part in self.only:
@@ -40,7 +41,7 @@ class Stress:
         if self.quick:
             settings = GuardedSettings(CoverageSettings.quick(seed=0).calibration, episodes=2)
             runs = 100
-        for figure in stress(settings, self.only or PARTS, runs, output, self.work, self.workers):
-            verdict = "" if figure.holds else "  NOT MET"
-            print(f"{figure.name}: {figure.got:.4g}, wanted {figure.wanted}{verdict}", flush=True)
+        figures = stress(settings, self.only or PARTS, runs, output, self.work, self.workers)
+        for figure in recorded(figures, output, workers=self.workers):
+            print(figure, flush=True)
         print(f"wrote {output / 'stress.csv'}")

@@ -21,7 +21,7 @@ MOST_LEFT = 0.12
 def stress(
     settings: GuardedSettings, parts: Sequence[str], runs: int, output: Path, work: Path, workers: int
 ) -> Iterator[Limited]:
-    """The figures of these parts; each is written before it is given."""
+    """The figures of these parts; `output` gets the rows of drives."""
     workshop, maps = Workshop.under(work, settings.calibration), settings.calibration.site.maps
     prepare(workshop, maps, ("ocular",), workers)
     made = {
@@ -31,9 +31,7 @@ def stress(
         "drives": lambda: of_drives(drive_guarded(settings, output, work, workers)),
     }
     for part in parts:
-        for figure in made[part]():
-            figure.write(output)
-            yield figure
+        yield from made[part]()
 
 
 def of_drives(rows: Sequence[Row]) -> Iterator[Limited]:

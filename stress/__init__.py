@@ -1,0 +1,1 @@
+"""Faults, hostile files, fuzzing, load and odd numbers: what `make test` tries quickly, at length."""
