@@ -18,7 +18,7 @@ from ocular.records import UNKNOWN
 
 HALF_DIAGONAL = float(np.sqrt(0.5))  # of a cell, in cells
 SLACK = 1e-3  # in cells: the shortcuts keep this far from ties, which the visit of the cells decides
-BISECTIONS = 7  # a penetration depth is known to 1/128
+PARTS = 32  # a penetration depth is known to one of these
 
 
 class Obstacles(NamedTuple):
@@ -91,19 +91,31 @@ def _columns(x: float, y: float, a: float, b: float, c: float, row: int, map_: O
 
 
 @njit(cache=True)
+def _row_hits(x: float, y: float, a: float, b: float, c: float, row: int, map_: Obstacles) -> bool:
+    """Walk the cells of the ellipse in one row, leaping as far as the distance field allows."""
+    columns = map_.distance.shape[1]
+    first, last = _columns(x, y, a, b, c, row, map_)
+    column, last = max(first, 0), min(last, columns - 1)
+    while column <= last:
+        cells_away = map_.distance[row, column] / map_.resolution
+        if cells_away < 0.5:
+            return True
+        leap = np.ceil(cells_away - SLACK)
+        column += int(leap) if leap < columns else columns
+    return False
+
+
+@njit(cache=True)
 def _visit(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
-    """Walk the cells of the ellipse row by row, leaping as far as the distance field allows."""
-    rows, columns = map_.distance.shape
-    first_row, last_row = _rows(y, c, map_)
-    for row in range(max(first_row, 0), min(last_row, rows - 1) + 1):
-        first, last = _columns(x, y, a, b, c, row, map_)
-        column, last = max(first, 0), min(last, columns - 1)
-        while column <= last:
-            cells_away = map_.distance[row, column] / map_.resolution
-            if cells_away < 0.5:
-                return True
-            leap = np.ceil(cells_away - SLACK)
-            column += int(leap) if leap < columns else columns
+    """Look row by row, from the centre outwards: if a large ellipse is hit, then not at its far ends alone."""
+    first, last = _rows(y, c, map_)
+    first, last = max(first, 0), min(last, map_.distance.shape[0] - 1)
+    middle = int(min(max((y - map_.y0) / map_.resolution, float(first)), float(last)))
+    for away in range(max(last - middle, middle - first) + 1):
+        if middle + away <= last and _row_hits(x, y, a, b, c, middle + away, map_):
+            return True
+        if 0 < away <= middle - first and _row_hits(x, y, a, b, c, middle - away, map_):
+            return True
     return False
 
 
@@ -113,10 +125,8 @@ def _norm(x: float, y: float) -> float:
 
 
 @njit(cache=True)
-def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
-    """Whether the ellipse with centre (x, y) and M = [[a, b], [b, c]] meets an OCCUPIED cell."""
-    if not np.isfinite(a + c + x + y):
-        return True
+def _bounds(x: float, y: float, map_: Obstacles) -> tuple[float, float]:
+    """A distance [m] within which there is no obstacle, and one to some obstacle cell's centre (or inf)."""
     rows, columns = map_.distance.shape
     column_at, row_at = (x - map_.x0) / map_.resolution, (y - map_.y0) / map_.resolution
     # Moving an outside point onto the map brings no obstacle further away: a lower bound stays one.
@@ -124,19 +134,34 @@ def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstac
     near_row = min(max(row_at, 0.5), rows - 0.5)
     row, column = int(near_row), int(near_column)
     away = float(map_.distance[row, column])
-    clearance = away - (2.0 * HALF_DIAGONAL + SLACK) * map_.resolution
-    spread = 0.5 * (a + c)
-    if clearance > 0.0 and clearance * clearance > 2.0 * spread:  # the trace bounds the largest eigenvalue
-        return False
-    bulge = np.sqrt(0.25 * (a - c) * (a - c) + b * b)
     offset = _norm(near_column - column - 0.5, near_row - row - 0.5)
     clearance = away - (offset + HALF_DIAGONAL + SLACK) * map_.resolution
-    if clearance > 0.0 and clearance * clearance > spread + bulge:  # beyond the major semi-axis
+    if away >= map_.cap:
+        return clearance, np.inf
+    return clearance, away + (_norm(column_at - column - 0.5, row_at - row - 0.5) + SLACK) * map_.resolution
+
+
+@njit(cache=True)
+def _semi_axes(a: float, b: float, c: float) -> tuple[float, float]:
+    """Major and minor semi-axis of the ellipse with M = [[a, b], [b, c]]."""
+    spread = 0.5 * (a + c)
+    bulge = np.sqrt(0.25 * (a - c) * (a - c) + b * b)
+    return np.sqrt(spread + bulge), np.sqrt(max(spread - bulge, 0.0))
+
+
+@njit(cache=True)
+def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
+    """Whether the ellipse with centre (x, y) and M = [[a, b], [b, c]] meets an OCCUPIED cell."""
+    if not np.isfinite(a + c + x + y):
+        return True
+    clearance, to_centre = _bounds(x, y, map_)
+    if clearance > 0.0 and clearance * clearance > a + c:  # the trace bounds the largest eigenvalue
         return False
-    if away < map_.cap:
-        to_centre = away + (_norm(column_at - column - 0.5, row_at - row - 0.5) + SLACK) * map_.resolution
-        if to_centre * to_centre < spread - bulge:  # a cell centre within the minor semi-axis
-            return True
+    major, minor = _semi_axes(a, b, c)
+    if clearance > major:
+        return False
+    if to_centre < minor:  # a cell centre within the minor semi-axis
+        return True
     return bool(_visit(x, y, a, b, c, map_))
 
 
@@ -231,15 +256,21 @@ def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
         return 1.0
     if not hits_obstacle(x, y, a, b, c, map_):
         return 0.0
-    clear, hit = 0.0, 1.0
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (clear + hit)
-        square = middle * middle
+    # The scales that the distance field settles need no look at the map: those are nearly all of a large one.
+    (clearance, to_centre), (major, minor) = _bounds(x, y, map_), _semi_axes(a, b, c)
+    clear, hit = 0, PARTS
+    if major > 0.0:
+        clear = int(min(max(np.ceil(PARTS * clearance / major) - 1.0, 0.0), PARTS - 1.0))
+    if PARTS * to_centre < (PARTS - 1.0) * minor:
+        hit = int(PARTS * to_centre / minor) + 1
+    while hit - clear > 1:
+        middle = (clear + hit) // 2
+        square = (middle / PARTS) * (middle / PARTS)
         if hits_obstacle(x, y, square * a, square * b, square * c, map_):
             hit = middle
         else:
             clear = middle
-    return 1.0 - clear
+    return 1.0 - clear / PARTS
 
 
 @njit(cache=True)

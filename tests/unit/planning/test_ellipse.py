@@ -9,7 +9,7 @@ from tests.support.obstacles import FREE, OCCUPIED, UNKNOWN, obstacles
 
 from ocular.planning.belief import BeliefMap
 from ocular.planning.ellipse import (
-    BISECTIONS,
+    PARTS,
     hits_obstacle,
     obstacles_of,
     path_hits,
@@ -62,7 +62,7 @@ def test_penetration_is_one_minus_the_relative_distance(ellipse, seed):
     map_ = make_map(seed, 0.05)
     a, b, c = entries(*axes)
     depth = max(1.0 - obstacle_distance(x, y, a, b, c, map_), 0.0)
-    assert depth - 1e-6 <= penetration(x, y, a, b, c, map_) <= depth + 2.0**-BISECTIONS + 1e-6
+    assert depth - 1e-6 <= penetration(x, y, a, b, c, map_) <= depth + 1 / PARTS + 1e-6
 
 
 @settings(max_examples=60, deadline=None)
