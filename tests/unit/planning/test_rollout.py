@@ -8,6 +8,7 @@ from tests.support.obstacles import Constant, corridor
 from ocular.dynamics.linear import LinearGaussian, double_integrator
 from ocular.errors import InputError
 from ocular.planning.cost import CAMERA_WEIGHTS, PLANAR_WEIGHTS, CostWeights
+from ocular.planning.ellipse import PARTS
 from ocular.planning.noise import draw_indices, normals, perturb
 from ocular.planning.rollout import Brake, Rollout
 
@@ -45,7 +46,7 @@ def test_price_equals_the_reference(actions, state, weights):
             MODEL, QUANTILE, np.array(state), COV, 0.3, sequence, GOAL, map_, weights, Uneven.one
         )
         assert got.collisions[s] == collisions
-        depths = 2.0**-7 * weights.penetration * collisions  # penetration is rounded up
+        depths = weights.penetration / PARTS * collisions  # penetration is rounded up
         assert cost - 1e-3 <= got.costs[s] <= cost + depths + 1e-3 + 1e-6 * cost
 
 
