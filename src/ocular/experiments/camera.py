@@ -42,7 +42,7 @@ CAMERA = Site(
     belief=_belief,
     test_grid=TEST_GRID,
     planner=PlannerSettings(samples=4096, horizon=8, temperature=0.3, weights=CAMERA_WEIGHTS),
-    reach=1.0,
+    reach=2.0,  # less than half of the narrowest road, as on the planar maps
     # Positions as fine as the map's cells; room for all that the samples of a control step reach, or they
     # would push each other out.
     rounding={"position_step": MAP_RESOLUTION, "heading_step": np.deg2rad(3.0), "capacity": 1024},
