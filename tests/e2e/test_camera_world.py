@@ -47,12 +47,17 @@ def succeeds(done) -> str:
     return done.stdout
 
 
-def test_collect_calibrate_drive_and_look_at_what_was_seen(command, folder):
+@pytest.fixture(scope="module")
+def calibration(command) -> str:
     grid = ("--positions", "8", "--velocities", "2", "--actions", "2")
     logged = succeeds(command("collect", "--world", "camera", "--map", "icySide", "--store", "logs", *grid))
     assert logged.startswith("icySide: ")
     succeeds(command("calibrate", "logs", "-o", "road.ocular", "--method", "splitcp", "--model", "camera"))
-    where = ("--world", "camera", "--map", "icySide", "--calibration", "road.ocular")
+    return "road.ocular"
+
+
+def test_drive_and_look_at_what_was_seen(command, calibration, folder):
+    where = ("--world", "camera", "--map", "icySide", "--calibration", calibration)
     assert "of 2 subgoals" in succeeds(command("drive", *where, "--most-steps", "3", "--save", "seen"))
     seen = folder / "seen" / "seed-0"
     assert len(list(seen.glob("*.png"))) == 3 * 5
@@ -83,12 +88,12 @@ def test_a_scene_is_written_changed_and_driven(command, folder):
     assert open_junction("icyMain").is_free(np.array([31.0, 40.0]))
 
 
-def test_bad_requests_are_one_line(command):
+def test_bad_requests_are_one_line(command, calibration):
     for arguments, complaint in {
         ("scene", "icyNowhere", "-o", "x.xml"): "road is 'icyNowhere'; allowed are 'icyMain'",
         ("collect", "--world", "camera", "--map", "S", "--store", "x"): "there is no road 'S'",
         ("reproduce", "camera", "--map", "S"): "--map is 'S'; allowed are 'icyMain'",
-        ("drive", "--map", "S", "--calibration", "road.ocular", "--save", "x"): "in the world 'planar'",
+        ("drive", "--map", "S", "--calibration", calibration, "--save", "x"): "in the world 'planar'",
     }.items():
         failed = command(*arguments)
         assert failed.returncode == 1
