@@ -58,6 +58,9 @@ class Drive:
                 f"{len(self.calibration)} calibrations, {self.episodes} episodes; "
                 "allowed is at least 1 of each"
             )
+        for option, path, ending in (("--video", self.video, ".mp4"), ("--record", self.record, ".rrd")):
+            if path and path.suffix != ending:
+                raise InputError(f"{option} is {path}; allowed is a file name that ends in {ending}")
         if self.record:
             rerun_or_error()  # before the drive, not after
         site, truth = open_map(self.world, self.map)

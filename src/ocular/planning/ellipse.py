@@ -107,7 +107,7 @@ def _row_hits(x: float, y: float, a: float, b: float, c: float, row: int, map_: 
 
 @njit(cache=True)
 def _visit(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
-    """Look row by row, from the centre outwards: if a large ellipse is hit, then not at its far ends alone."""
+    """Row by row, from the centre outwards: if a large ellipse is hit, then not at its far ends alone."""
     first, last = _rows(y, c, map_)
     first, last = max(first, 0), min(last, map_.distance.shape[0] - 1)
     middle = int(min(max((y - map_.y0) / map_.resolution, float(first)), float(last)))

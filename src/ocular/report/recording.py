@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,10 @@ def write_recording(
         stream = rr.RecordingStream(APPLICATION, recording_id=f"{film.method} {path.stem}")
         stream.save(str(unfinished), default_blueprint=_layout(ground, camera=film.look is not None))
         _log_still(rr, stream, film, ground)
+        unit = max(ground.size) / 100  # [m], so that marks can be seen on any map
         for shot in film.shots:
             stream.set_time("time", duration=shot.step * period)
-            _log_shot(rr, stream, shot, film)
+            _log_shot(rr, stream, shot, film, unit)
             on_progress("")
         stream.flush()
         stream.disconnect()
@@ -107,15 +109,23 @@ def _image_frame(rr: Any, grid: LabelGrid, pixels_across: int) -> Any:
     return rr.Transform3D(translation=[x0, -y1, 0], scale=[side, side, 1])
 
 
-def _log_shot(rr: Any, stream: Any, shot: Shot, film: Film) -> None:
+def _within(grid: LabelGrid, frame: LabelGrid) -> LabelGrid:
+    """The grid, enlarged to a later one of the same belief: viewers want all pictures to be of one size."""
+    column, row = (round((a - b) / grid.resolution) for a, b in zip(grid.origin, frame.origin, strict=True))
+    labels = np.full_like(frame.labels, grid.index(grid.outside))
+    rows, columns = grid.labels.shape
+    labels[row : row + rows, column : column + columns] = grid.labels
+    return replace(frame, labels=labels)
+
+
+def _log_shot(rr: Any, stream: Any, shot: Shot, film: Film, unit: float) -> None:
     """One control step."""
     colour = _rgb(look(film.method).colour)
     way = np.array([earlier.state[:2] for earlier in film.shots[: shot.step + 1]])
-    nose = shot.state[:2] + 0.12 * np.array([np.cos(shot.heading), np.sin(shot.heading)])
-    believed = picture(shot.believed, believed=True)
-    stream.log(
-        "robot/belief", rr.Image(believed).compress(), _image_frame(rr, shot.believed, believed.shape[1])
-    )
+    nose = shot.state[:2] + 3 * unit * np.array([np.cos(shot.heading), np.sin(shot.heading)])
+    belief = _within(shot.believed, film.shots[-1].believed)
+    believed = picture(belief, believed=True)
+    stream.log("robot/belief", rr.Image(believed).compress(), _image_frame(rr, belief, believed.shape[1]))
     stream.log("footprint", rr.SegmentationImage(np.flipud(shot.cells.T)))
     if shot.sight is not None:
         stream.log("camera/rgb", rr.Image(shot.sight.rgb).compress())
@@ -130,7 +140,7 @@ def _log_shot(rr: Any, stream: Any, shot: Shot, film: Film) -> None:
         stream.log(
             f"{where}/robot", rr.LineStrips2D([_down(np.stack([shot.state[:2], nose]))], colors=[0, 0, 0])
         )
-        stream.log(f"{where}/goal", rr.Points2D(_down(shot.goal[None]), colors=[26, 127, 55], radii=0.04))
+        stream.log(f"{where}/goal", rr.Points2D(_down(shot.goal[None]), colors=[26, 127, 55], radii=unit))
         rims = [_down(_rim(ellipse)) for ellipse in shot.ellipses]
         stream.log(f"{where}/regions", rr.LineStrips2D(rims, colors=[colour]))
     stream.log("robot/seen", rr.LineStrips2D([_down(shot.seen)], colors=[245, 196, 0]))

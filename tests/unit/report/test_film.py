@@ -13,6 +13,7 @@ from ocular.errors import InputError
 from ocular.experiments.camera import CAMERA
 from ocular.experiments.filming import filmed
 from ocular.experiments.planning import drive
+from ocular.footprint import LabelGrid
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import FootprintGeometry
 from ocular.report import recording
@@ -151,6 +152,15 @@ def test_a_recording_holds_every_step(films, truth, road, where, tmp_path):
     assert path.read_bytes()[:3] == b"RRF"
     assert path.stat().st_size > 10_000
     assert [p.name for p in tmp_path.iterdir()] == ["drive.rrd"]
+
+
+def test_a_belief_is_shown_in_the_frame_of_a_later_one():
+    def grid(labels, origin):
+        return LabelGrid(np.array(labels, np.uint8), ("OCCUPIED", "UNKNOWN"), 0.5, origin, outside="UNKNOWN")
+
+    shown = recording._within(grid([[0, 1]], (1.0, 2.0)), grid(np.ones((3, 4)), (0.5, 1.5)))
+    np.testing.assert_array_equal(shown.labels, [[1, 1, 1, 1], [1, 0, 1, 1], [1, 1, 1, 1]])
+    assert shown.origin == (0.5, 1.5)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("rerun") is not None, reason="rerun-sdk is installed")
