@@ -110,6 +110,8 @@ def _visit(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) ->
     """Row by row, from the centre outwards: if a large ellipse is hit, then not at its far ends alone."""
     first, last = _rows(y, c, map_)
     first, last = max(first, 0), min(last, map_.distance.shape[0] - 1)
+    if first > last:
+        return False
     middle = int(min(max((y - map_.y0) / map_.resolution, float(first)), float(last)))
     for away in range(max(last - middle, middle - first) + 1):
         if middle + away <= last and _row_hits(x, y, a, b, c, middle + away, map_):
@@ -150,6 +152,47 @@ def _semi_axes(a: float, b: float, c: float) -> tuple[float, float]:
 
 
 @njit(cache=True)
+def _first_in_row(at: float, row: int, step: int, limit: float, map_: Obstacles) -> float:
+    """Gap [cells] from this column coordinate to the row's first obstacle in one direction, or `limit`."""
+    columns = map_.distance.shape[1]
+    column = int(min(max(np.floor(at), 0.0), columns - 1.0))
+    while 0 <= column < columns:
+        gap = max(column - at, at - column - 1.0, 0.0)
+        if gap >= limit:
+            return limit
+        cells_away = map_.distance[row, column] / map_.resolution
+        if cells_away < 0.5:
+            return gap
+        column += step * int(max(np.ceil(min(cells_away, float(columns)) - SLACK), 1.0))
+    return limit
+
+
+@njit(cache=True)
+def _gap(x: float, y: float, most: float, map_: Obstacles) -> float:
+    """Exact distance [m] from a point to the nearest OCCUPIED closed cell; anything beyond `most` if more."""
+    rows = map_.distance.shape[0]
+    column_at, row_at = (x - map_.x0) / map_.resolution, (y - map_.y0) / map_.resolution
+    middle = int(min(max(np.floor(row_at), 0.0), rows - 1.0))
+    best = np.nextafter(most / map_.resolution, np.inf) * (1.0 + 1e-12)
+    for away in range(rows):
+        going = False
+        for row in (middle + away, middle - away) if away else (middle, -1):
+            rise = max(row - row_at, row_at - row - 1.0, 0.0)
+            if not 0 <= row < rows or rise >= best:
+                continue
+            going = True
+            limit = np.sqrt(best * best - rise * rise)
+            across = min(
+                _first_in_row(column_at, row, 1, limit, map_), _first_in_row(column_at, row, -1, limit, map_)
+            )
+            if across < limit:
+                best = _norm(across, rise)
+        if not going:
+            break
+    return best * map_.resolution
+
+
+@njit(cache=True)
 def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
     """Whether the ellipse with centre (x, y) and M = [[a, b], [b, c]] meets an OCCUPIED cell."""
     if not np.isfinite(a + c + x + y):
@@ -162,6 +205,8 @@ def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstac
         return False
     if to_centre < minor:  # a cell centre within the minor semi-axis
         return True
+    if major == minor:  # a disc
+        return bool(_gap(x, y, major, map_) <= major)
     return bool(_visit(x, y, a, b, c, map_))
 
 
@@ -258,6 +303,9 @@ def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
         return 0.0
     # The scales that the distance field settles need no look at the map: those are nearly all of a large one.
     (clearance, to_centre), (major, minor) = _bounds(x, y, map_), _semi_axes(a, b, c)
+    if major == minor and major > 0.0:  # a disc
+        gap = _gap(x, y, min(major, to_centre), map_)
+        return 1.0 - min(max(np.ceil(PARTS * gap / major) - 1.0, 0.0), PARTS - 1.0) / PARTS
     clear, hit = 0, PARTS
     if major > 0.0:
         clear = int(min(max(np.ceil(PARTS * clearance / major) - 1.0, 0.0), PARTS - 1.0))

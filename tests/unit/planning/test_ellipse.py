@@ -39,8 +39,8 @@ ellipses = st.tuples(
     st.floats(-0.7, 1.3),
     st.floats(-0.2, 1.8),
     st.floats(0.01, 1.2),
-    st.floats(0.02, 1.0),
-    st.floats(0.0, np.pi),
+    st.floats(0.02, 1.0) | st.just(1.0),  # discs, too
+    st.floats(0.0, np.pi) | st.just(0.0),
 )
 
 
