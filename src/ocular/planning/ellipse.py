@@ -189,7 +189,7 @@ def _gap(x: float, y: float, most: float, map_: Obstacles) -> float:
                 best = _norm(across, rise)
         if not going:
             break
-    return best * map_.resolution
+    return float(best * map_.resolution)
 
 
 @njit(cache=True)
@@ -305,7 +305,7 @@ def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
     (clearance, to_centre), (major, minor) = _bounds(x, y, map_), _semi_axes(a, b, c)
     if major == minor and major > 0.0:  # a disc
         gap = _gap(x, y, min(major, to_centre), map_)
-        return 1.0 - min(max(np.ceil(PARTS * gap / major) - 1.0, 0.0), PARTS - 1.0) / PARTS
+        return float(1.0 - min(max(np.ceil(PARTS * gap / major) - 1.0, 0.0), PARTS - 1.0) / PARTS)
     clear, hit = 0, PARTS
     if major > 0.0:
         clear = int(min(max(np.ceil(PARTS * clearance / major) - 1.0, 0.0), PARTS - 1.0))

@@ -16,6 +16,7 @@ from ocular.report.tables import (
     dataset_table,
     limits_table,
     planning_tables,
+    scale_table,
 )
 
 _BLOCK = re.compile(r"(<!-- table: ([\w /.]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -57,6 +58,7 @@ TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
     "benchmarks": ("benchmarks.csv", benchmark_table),
     "limits": ("stress.csv", limits_table),
+    "scale": ("scale.csv", scale_table),
 }
 
 

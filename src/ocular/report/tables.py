@@ -175,6 +175,15 @@ def benchmark_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("speed", ("name", "ours", "alternative", "which", "ratio"), body)
 
 
+def scale_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """What each stage of a calibration by parts costs."""
+    body = [
+        (row["logs"], row["stage"], f"{float(row['cost']):.3g} {row['unit']} a {row['per']}", row["count"])
+        for row in rows
+    ]
+    return Table("cost on one core", ("logs", "stage", "cost", "measured on"), body)
+
+
 def limits_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Figures that have a limit of their own."""
     body = [
