@@ -176,12 +176,18 @@ def benchmark_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def scale_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """What each stage of a calibration by parts costs."""
+    """What each stage of a calibration by parts costs: a line a stage, a column for what it was measured on."""
+    logs = sorted({row["logs"] for row in rows}, key=lambda name: (name[0].isdigit(), len(name), name))
+    stages: dict[tuple[str, str], dict[str, str]] = {
+        (row["stage"], f"{row['unit']} a {row['per']}"): {} for row in rows
+    }
+    for row in rows:
+        stages[row["stage"], f"{row['unit']} a {row['per']}"][row["logs"]] = f"{float(row['cost']):.3g}"
     body = [
-        (row["logs"], row["stage"], f"{float(row['cost']):.3g} {row['unit']} a {row['per']}", row["count"])
-        for row in rows
+        (f"{stage} [{unit}]", *(costs.get(name, "") for name in logs))
+        for (stage, unit), costs in stages.items()
     ]
-    return Table("cost on one core", ("logs", "stage", "cost", "measured on"), body)
+    return Table("cost on one core", ("stage", *logs), body)
 
 
 def limits_table(rows: Sequence[Mapping[str, Any]]) -> Table:
