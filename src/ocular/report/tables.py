@@ -176,7 +176,7 @@ def benchmark_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def scale_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """What each stage of a calibration by parts costs: a line a stage, a column for what it was measured on."""
+    """What each stage of a calibration by parts costs: a line a stage, a column for what was measured."""
     logs = sorted({row["logs"] for row in rows}, key=lambda name: (name[0].isdigit(), len(name), name))
     stages: dict[tuple[str, str], dict[str, str]] = {
         (row["stage"], f"{row['unit']} a {row['per']}"): {} for row in rows
