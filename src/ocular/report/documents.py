@@ -14,6 +14,7 @@ from ocular.report.tables import (
     benchmark_table,
     coverage_table,
     dataset_table,
+    guarded_table,
     limits_table,
     planning_tables,
     scale_table,
@@ -56,6 +57,7 @@ TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
         for i, name in enumerate(PLANNING)
     },
     **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
+    "guarded": ("planar/guarded.csv", guarded_table),
     "benchmarks": ("benchmarks.csv", benchmark_table),
     "limits": ("stress.csv", limits_table),
     "scale": ("scale.csv", scale_table),

@@ -137,6 +137,36 @@ def _step_time(episodes: list[Mapping[str, Any]]) -> str:
     return f"{middle:.0f}, {median(float(e['step_ms_p99']) for e in episodes):.0f}"
 
 
+def guarded_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Drives on ice of other slip with a monitor that only reports, and with one whose policy acts."""
+    of: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = {}
+    for row in rows:
+        of.setdefault((row["method"], row["slip"]), {}).setdefault(row["answer"], []).append(row)
+    body = [
+        (
+            look(method).name,
+            slip,
+            *(_share(drives[answer], outcome) for outcome in ("collision", "success") for answer in _ANSWERS),
+            *(_left_after(drives[answer]) for answer in _ANSWERS),
+        )
+        for (method, slip), drives in of.items()
+    ]
+    header = tuple(
+        f"{what} [%]: {answer}"
+        for what in ("collision", "success", "left region on ice after the alarm")
+        for answer in _ANSWERS
+    )
+    return Table("drives with a monitor", ("method", "slip", *header), body)
+
+
+_ANSWERS = ("keep", "adapt")
+
+
+def _left_after(episodes: list[Mapping[str, Any]]) -> str:
+    steps = sum(int(e["ood_steps_after"]) for e in episodes)
+    return f"{100 * sum(int(e['ood_left_region_after']) for e in episodes) / steps:.1f}" if steps else "-"
+
+
 def dataset_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """How many transitions and test cases each map has, the paper's in brackets where it tells."""
 
