@@ -222,6 +222,7 @@ def test_a_step_costs_little(calibration):
         (lambda c: Monitor(c, delta=0.0), "delta is 0.0"),
         (lambda c: Monitor(c, bets="all"), "bets is 'all'; allowed are 'power', 'linear', 'step', 'mixture'"),
         (lambda c: Monitor(c).score(99, 1.0), "the cell is 99"),
+        (lambda c: References(c.scores, np.random.default_rng(0), room=-1), "room is -1"),
         (lambda c: Monitor(c).score(0, np.nan), "the score is nan"),
         (lambda c: Responses(changed="flee"), "changed is 'flee'"),
         (lambda c: Responses(new="adapt"), "new is 'adapt'; allowed are 'keep', 'worst', 'stop'"),
