@@ -17,6 +17,7 @@ from ocular.footprint import LabelGrid
 from ocular.planning.distance import Float32s, Int16s, update_distances
 from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels, check_labels
 
+MOST_VOTES = np.uint32(2**32 - 1)  # a robot that stands still for a week gives a cell as many
 TILE = 8  # cells along a side of the tiles whose last change is remembered
 
 
@@ -191,6 +192,9 @@ def _vote(
                 continue
             col = np.int64(start[0] + reach[k] * directions[0, a])
             row = np.int64(start[1] + reach[k] * directions[1, a])
+            if votes[row, col, seen] == MOST_VOTES:
+                for label in range(votes.shape[2]):
+                    votes[row, col, label] //= np.uint32(2)
             votes[row, col, seen] += 1
             held = labels[row, col]
             if seen == held:
