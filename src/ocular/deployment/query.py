@@ -75,7 +75,7 @@ class Answer:
 
 
 class Deployment:
-    """A calibration at one alpha, ready for queries from any number of threads, with the same answers to the bit.
+    """A calibration at one alpha, ready for queries: any number of threads get the same answers, to the bit.
 
     Deployments may share a calibration and a projector, and be made by several threads at once. Obstacles
     that are given must hold still during a query: a `BeliefMap` is not for one thread to update while

@@ -7,15 +7,15 @@ share its luck. So each new score joins the reference scores of its cell once it
 are exactly so, for any sizes. Nor may these scores have been looked at before: what decides on which steps to
 bet must be other scores.
 
-A robot that drives for months cannot keep them all. Once a cell has ROOM more than it was calibrated with, one
-of all, the newest among them, leaves for each that joins: each with the same chance, whatever it is. The law
-stays exact, for any room. Look at the scores that a new one is ranked among, itself included, as a bag without
-order. They were picked without a look at them, so given this bag and all that comes later, each is the new one
-with the same chance: p is uniform. Who leaves is drawn without knowing which one is new, so who stays tells no
-more than the bag; and all later p-values follow from who stays, later scores and later draws. So p is
-independent of them. A set that stays as it was, one that drops its oldest score, or a reservoir that lets fewer
-and fewer in, would remember which was new; one that drops its largest is picked by looking. The price: a change
-that creeps in over more than some ROOM steps of a cell is taken for how things are.
+A robot that drives for months cannot keep them all. Once a cell has ROOM more than it was calibrated with,
+one of all, the newest among them, leaves for each that joins: each with the same chance, whatever it is. The
+law stays exact, for any room. Look at the scores that a new one is ranked among, itself included, as a bag
+without order. They were picked without a look at them, so given this bag and all that comes later, each is
+the new one with the same chance: p is uniform. Who leaves is drawn without knowing which one is new, so who
+stays tells no more than the bag; and all later p-values follow from who stays, later scores and later draws.
+So p is independent of them. A set that stays as it was, one that drops its oldest score, or a reservoir that
+lets fewer and fewer in, would remember which was new; one that drops its largest is picked by looking. The
+price: a change that creeps in over more than some ROOM steps of a cell is taken for how things are.
 
 A change comes late as a rule, when bets on it have long lost their stakes. Capital therefore starts asleep,
 where it is kept, and wakes a little at a time: the share that wakes falls as 1 / (steps + WAKING), so that
