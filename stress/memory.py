@@ -47,8 +47,11 @@ def growth(readings: Sequence[float]) -> float:
 @contextmanager
 def watched_memory() -> Iterator[Memory]:
     """Memory whose readings know what is asked for from now on."""
+    gc.collect()
+    gc.freeze()  # what is there stays, and need not be looked through at each reading
     tracemalloc.start()
     try:
         yield Memory()
     finally:
         tracemalloc.stop()
+        gc.unfreeze()

@@ -1,4 +1,6 @@
-"""Load and soak at small size: the same code as `python -m stress load soak`, and that it would notice a fault."""
+"""Load and soak at small size: the code of `python -m stress load soak`, and that it would notice faults."""
+
+import time
 
 import numpy as np
 import pytest
@@ -6,7 +8,7 @@ from stress.load import Said, ask_together, make_projector, make_questions, make
 from stress.memory import growth, watched_memory
 from stress.soak import soak
 
-from ocular.deployment import Verdict
+from ocular.deployment import Deployment, Verdict
 
 
 def test_four_threads_get_one_threads_answers_and_memory_stays_flat(tmp_path):
@@ -48,20 +50,27 @@ def test_a_single_bit_is_noticed(asked):
     assert ask_together(lambda: robots, questions, bent, 0, 20) == 80
 
 
-def test_a_working_memory_that_threads_share_is_noticed(asked):
-    """The fault that the test is there for."""
+def test_a_memory_that_threads_share_is_noticed(asked):
+    """The fault that all this is there for."""
     robots, questions, alone = asked
+    robot, latent = robots[0.1], np.empty(6)
+
+    def encode(cells: np.ndarray) -> np.ndarray:
+        latent[:] = Deployment.encode(robot, cells)
+        time.sleep(1e-4)  # while others come in
+        return latent
+
     with pytest.MonkeyPatch.context() as patch:
-        for robot in robots.values():
-            patch.setattr(robot, "_own", type("Shared", (), {})())
-        assert sum(ask_together(lambda: robots, questions, alone, number, 100) for number in range(5)) > 0
+        patch.setattr(robot, "encode", encode)
+        same = dict.fromkeys(alone, alone[0.1])
+        assert ask_together(lambda: dict.fromkeys(robots, robot), questions, same, 0, 100) > 0
 
 
 def test_a_leak_is_noticed():
     kept: list[bytes] = []
     with watched_memory() as memory:
         for _ in range(40):
-            kept.append(bytes(50_000))
+            kept.append(b"x" * 10**6)
             memory.read()
     assert all(not figure.holds for figure in memory.figures("x", (0.5, 0.5), 40))
     assert growth([5.0, *[1.0] * 18]) == 0.0
