@@ -25,7 +25,8 @@ class BeliefMap:
     """Labels by majority of votes on a square grid that grows with what the robot sees; elsewhere is UNKNOWN.
 
     Ties go to OCCUPIED, else to the first of the labels in `names`. The arrays are replaced when the map
-    grows: read them anew after each update.
+    grows: read them anew after each update. A cell takes 7 bytes and 4 for each label; cells are kept for the
+    whole rectangle around what was seen.
     """
 
     labels: Labels  # (rows, cols), row 0 is the lowest y
