@@ -65,7 +65,7 @@ def queries(scratch: Path, quick: bool) -> Iterator[Limited]:
             advance(f"{differing + differing_own} answers differ")
     yield Limited("load_answers_differing_from_one_thread", "<=0", differing, total)
     yield Limited("load_answers_of_own_deployments_differing", "<=0", differing_own, rounds * THREADS * OWN)
-    yield from memory.figures("load", (4.0 if quick else 1.0, 0.05), total)
+    yield from memory.figures("load", (2.0, 0.05), total)
 
 
 def ask_together(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import resource
 import tracemalloc
@@ -14,6 +15,7 @@ from statistics import median
 from ocular.experiments.limits import Limited
 
 MIB = 2**20
+LIBC = ctypes.CDLL(None)
 WARM_UP = 0.1  # share of the readings: caches fill, and memory is asked for that is used again
 
 
@@ -27,6 +29,8 @@ class Memory:
     def read(self) -> None:
         """One more reading of both."""
         gc.collect()
+        if hasattr(LIBC, "malloc_trim"):  # else what is free, but kept for the next demand, counts too
+            LIBC.malloc_trim(0)
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         self.resident.append(pages * resource.getpagesize() / MIB)
         self.traced.append(tracemalloc.get_traced_memory()[0] / MIB)
