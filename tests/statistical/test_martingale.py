@@ -7,6 +7,7 @@ from scipy.stats import binom
 from ocular.conformal import CellScores
 from ocular.monitor import References, TestMartingale
 from ocular.monitor.bets import BETS
+from ocular.monitor.martingale import ROOM
 
 RUNS, STEPS = 2000, 300
 CHANCE = 1e-4  # that a right implementation fails a test of this file
@@ -17,12 +18,12 @@ def most(delta: float) -> int:
     return int(binom.isf(CHANCE, RUNS, delta))
 
 
-def p_values(rng, runs: int, steps: int, *, cells: int = 3, each: int = 20, online: bool = True, louder=None):
+def p_values(rng, runs, steps, *, cells=3, each=20, online=True, louder=None, room=ROOM):
     """Of chi-square-like scores against few, redrawn calibration scores; later ones times `louder`."""
     p = np.empty((runs, steps))
     for run in range(runs):
         known = CellScores.group(rng.exponential(size=cells * each), np.arange(cells * each) % cells, cells)
-        references = References(known, rng)
+        references = References(known, rng, room)
         frozen = [known.of_cell(cell) for cell in range(cells)]
         scores = rng.exponential(size=steps)
         if louder is not None:
@@ -49,11 +50,22 @@ def quiet():
     return p_values(np.random.default_rng(0), RUNS, STEPS)
 
 
+@pytest.fixture(scope="module")
+def crowded():
+    """So little room that soon each new score drives one out of five."""
+    return p_values(np.random.default_rng(5), RUNS, STEPS, each=3, room=2)
+
+
 @pytest.mark.parametrize("kind", BETS)
 @pytest.mark.parametrize("delta", [0.05, 0.01])
 def test_false_alarms_keep_to_villes_law(quiet, kind, delta):
     alarms = (highest(quiet, kind) >= np.log(1 / delta)).sum()
     assert alarms <= most(delta)
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.01])
+def test_the_law_holds_where_references_leave(crowded, delta):
+    assert (highest(crowded, "mixture") >= np.log(1 / delta)).sum() <= most(delta)
 
 
 def test_the_law_would_notice_p_values_against_a_fixed_set():
@@ -62,12 +74,17 @@ def test_the_law_would_notice_p_values_against_a_fixed_set():
     assert (highest(fixed, "mixture") >= np.log(20)).mean() > 0.1
 
 
-def test_p_values_are_uniform_and_independent(quiet):
-    counts = np.histogram(quiet, bins=20, range=(0, 1))[0] / quiet.size
+@pytest.mark.parametrize("references", ["quiet", "crowded"])
+def test_p_values_are_uniform_and_independent(references, request):
+    p = request.getfixturevalue(references)
+    counts = np.histogram(p, bins=20, range=(0, 1))[0] / p.size
     np.testing.assert_allclose(counts, 0.05, atol=0.0015)
-    centred = quiet - 0.5
-    neighbours = (centred[:, 1:] * centred[:, :-1]).mean() / centred.var()
-    assert abs(neighbours) < 4 / np.sqrt(quiet.size)
+    centred = p - 0.5
+    for lag in (1, 3, 10, 30):
+        together = (centred[:, lag:] * centred[:, :-lag]).mean() / centred.var()
+        assert abs(together) < 4 / np.sqrt(p.size), lag
+    # Of a whole run, too: its mean scatters as the mean of independent p-values does.
+    assert abs(p.mean(axis=1).var() * 12 * STEPS - 1) < 4 * np.sqrt(2 / RUNS)
 
 
 def test_the_capital_stays_one_on_average():
@@ -81,8 +98,9 @@ def test_the_capital_stays_one_on_average():
         assert abs(capital.mean() - 1) < 4 * capital.std() / np.sqrt(len(capital))
 
 
-def test_a_late_change_is_found_soon_and_by_every_bet():
-    p = p_values(np.random.default_rng(3), 200, 1000, each=100, louder=3.0)
+@pytest.mark.parametrize("room", [ROOM, 20])
+def test_a_late_change_is_found_soon_and_by_every_bet(room):
+    p = p_values(np.random.default_rng(3), 200, 1000, each=100, louder=3.0, room=room)
     for kind in BETS:
         martingale, found = TestMartingale(kind, len(p)), np.full(len(p), np.inf)
         for step, column in enumerate(p.T):

@@ -1,7 +1,8 @@
 """Ask a calibration on a robot: state, action and what is seen go in, region and verdict come out.
 
 Everything that does not change from query to query is made once, when loading. What a query works in, the
-encoder's memory and a small map of the footprint, belongs to the thread that asks, and is used again.
+encoder's memory and a small map of the footprint, belongs to the thread that asks, and is used again until
+that thread ends. Queries write to nothing else, so threads need no lock.
 """
 
 from __future__ import annotations
@@ -74,7 +75,12 @@ class Answer:
 
 
 class Deployment:
-    """A calibration at one alpha, ready for queries from any number of threads."""
+    """A calibration at one alpha, ready for queries: any number of threads get the same answers, to the bit.
+
+    Deployments may share a calibration and a projector, and be made by several threads at once. Obstacles
+    that are given must hold still during a query: a `BeliefMap` is not for one thread to update while
+    another asks about it.
+    """
 
     def __init__(
         self,
@@ -173,6 +179,10 @@ class Deployment:
     def _prepare(self) -> None:
         """Ask and judge once, so that kernels are compiled and tables made before the robot moves."""
         model, encoder = self.calibration.model, self.calibration.encoder
+        if self.projector is not None and self.projector.table.label_of:
+            camera = self.projector.camera.intrinsics
+            nothing = np.zeros((camera.height, camera.width), np.float32)
+            self.projector(nothing, nothing.astype(np.uint8), list(self.projector.table.label_of)[:1])
         rest = np.zeros(model.state_dim), np.zeros(model.action_dim)
         if encoder is None:
             self.query(*rest, None, 0.0)

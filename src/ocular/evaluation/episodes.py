@@ -163,7 +163,7 @@ def run_episode(
     watch: Watcher | None = None,
     learn: Learner | None = None,
 ) -> EpisodeResult:
-    """Drive the route with an empty belief map; the same seed drives the same, watched or not.
+    """Drive the route; on an empty belief map the same seed drives the same, watched or not.
 
     No field: no uncertainty.
     """

@@ -7,6 +7,16 @@ share its luck. So each new score joins the reference scores of its cell once it
 are exactly so, for any sizes. Nor may these scores have been looked at before: what decides on which steps to
 bet must be other scores.
 
+A robot that drives for months cannot keep them all. Once a cell has ROOM more than it was calibrated with,
+one of all, the newest among them, leaves for each that joins: each with the same chance, whatever it is. The
+law stays exact, for any room. Look at the scores that a new one is ranked among, itself included, as a bag
+without order. They were picked without a look at them, so given this bag and all that comes later, each is
+the new one with the same chance: p is uniform. Who leaves is drawn without knowing which one is new, so who
+stays tells no more than the bag; and all later p-values follow from who stays, later scores and later draws.
+So p is independent of them. A set that stays as it was, one that drops its oldest score, or a reservoir that
+lets fewer and fewer in, would remember which was new; one that drops its largest is picked by looking. The
+price: a change that creeps in over more than some ROOM steps of a cell is taken for how things are.
+
 A change comes late as a rule, when bets on it have long lost their stakes. Capital therefore starts asleep,
 where it is kept, and wakes a little at a time: the share that wakes falls as 1 / (steps + WAKING), so that
 after many thousands of quiet steps some is still left. Awake capital falls asleep again, to last over
@@ -17,6 +27,7 @@ false alarms.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 
 import numpy as np
@@ -27,6 +38,7 @@ from ocular.monitor.bets import bets
 from ocular.records import Floats
 
 WAKING = 30.0  # [steps]: a change in the first few dozen steps is found fastest
+ROOM = 1000  # scores by which a cell's references grow; of 8 bytes each
 DROWSY = 0.01  # share of the awake capital that falls asleep in a step
 
 
@@ -63,21 +75,26 @@ class TestMartingale:
 
 
 class References:
-    """The scores of each cell, which grow by those that are seen: 32 bytes a step."""
+    """The scores of each cell, joined by those that are seen, up to `room` more than at first."""
 
-    def __init__(self, scores: CellScores, rng: np.random.Generator) -> None:
-        self._scores, self._rng = scores, rng
-        self._sorted: dict[int, list[float]] = {}  # of the cells that were visited
+    def __init__(self, scores: CellScores, rng: np.random.Generator, room: int = ROOM) -> None:
+        if room < 0:
+            raise InputError(f"room is {room}; allowed is at least 0")
+        self._scores, self._rng, self._room = scores, rng, room
+        self._sorted: dict[int, array[float]] = {}  # of the cells that were visited
 
     def rank(self, cell: int, score: float) -> float:
         """The smoothed p-value of a new score in its cell, which it joins: uniform if nothing has changed."""
         if not score >= 0:
             raise InputError(f"the score is {score}; allowed is 0 to infinity")
+        calibrated = self._scores.of_cell(cell)
         if cell not in self._sorted:
-            self._sorted[cell] = self._scores.of_cell(cell).tolist()
+            self._sorted[cell] = array("d", calibrated)
         known = self._sorted[cell]
         below, upto = bisect_left(known, score), bisect_right(known, score)
         above, ties = len(known) - upto, upto - below + 1  # it ties with itself
         p = (above + (1.0 - self._rng.random()) * ties) / (len(known) + 1)
         known.insert(upto, score)
+        if len(known) > len(calibrated) + self._room:
+            known.pop(int(self._rng.integers(len(known))))
         return float(p)

@@ -29,6 +29,7 @@ from ocular.records import Floats, Labels
 
 Response = Literal["keep", "worst", "adapt", "stop"]
 RATE = 0.5  # by how much the logarithm of a factor rises when all next states leave their regions
+LARGEST = 600.0  # logarithm of a factor: no factor covers an infinite score, and this is still a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,8 @@ class Policy:
         """The same for a step that the monitor has seen already."""
         missed = reading.score > self._quantile * self._adapted()[reading.cell]
         ground = reading.ground
-        self._log_factors[ground] = max(0.0, self._log_factors[ground] + RATE * (missed - self._alpha))
+        log_factor = self._log_factors[ground] + RATE * (missed - self._alpha)
+        self._log_factors[ground] = min(max(0.0, log_factor), LARGEST)
         if any(reading.changed) and self.responses.changed != "keep":
             self.scales = self._decide()
 

@@ -17,6 +17,7 @@ from ocular.footprint import LabelGrid
 from ocular.planning.distance import Float32s, Int16s, update_distances
 from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels, check_labels
 
+MOST_VOTES = np.uint32(2**32 - 1)  # a robot that stands still for a week gives a cell as many
 TILE = 8  # cells along a side of the tiles whose last change is remembered
 
 
@@ -24,7 +25,8 @@ class BeliefMap:
     """Labels by majority of votes on a square grid that grows with what the robot sees; elsewhere is UNKNOWN.
 
     Ties go to OCCUPIED, else to the first of the labels in `names`. The arrays are replaced when the map
-    grows: read them anew after each update.
+    grows: read them anew after each update. A cell takes 7 bytes and 4 for each label; cells are kept for the
+    whole rectangle around what was seen.
     """
 
     labels: Labels  # (rows, cols), row 0 is the lowest y
@@ -191,6 +193,9 @@ def _vote(
                 continue
             col = np.int64(start[0] + reach[k] * directions[0, a])
             row = np.int64(start[1] + reach[k] * directions[1, a])
+            if votes[row, col, seen] == MOST_VOTES:
+                for label in range(votes.shape[2]):
+                    votes[row, col, label] //= np.uint32(2)
             votes[row, col, seen] += 1
             held = labels[row, col]
             if seen == held:

@@ -123,6 +123,7 @@ def test_images_are_projected_first(calibration, logs):
     rng = np.random.default_rng(0)
     images = (rng.uniform(0.2, 0.8, (24, 32)), rng.integers(0, 2, (24, 32)), ("road", "kerb"))
     state, action, _, heading = next(questions(logs.inputs))
+    assert "tables" in vars(robot.projector)  # made before the first query
     by_images = robot.query(state, action, images, heading)
     assert by_images.xi == robot.query(state, action, robot.projector(*images), heading).xi
     with pytest.raises(InputError, match="images are given; allowed are footprints"):

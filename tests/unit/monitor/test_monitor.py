@@ -161,6 +161,14 @@ def test_the_online_correction_keeps_its_promise_whatever_happens(calibration):
         assert np.mean(missed) <= 0.1 + np.log(needed) / (0.5 * n) + 1 / n
 
 
+def test_scores_that_no_factor_covers_leave_the_scales_numbers(calibration):
+    policy = Policy(calibration, 0.1)
+    for _ in range(3000):
+        policy.take(policy.monitor.score(0, np.inf))
+    assert policy.monitor.changed[policy.monitor.grounds[0]]
+    assert np.isfinite(policy.scales).all()
+
+
 def test_something_new_in_view_is_answered_while_it_is_there(calibration):
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 3, (60, 16, 8), dtype=np.uint8)
@@ -222,6 +230,7 @@ def test_a_step_costs_little(calibration):
         (lambda c: Monitor(c, delta=0.0), "delta is 0.0"),
         (lambda c: Monitor(c, bets="all"), "bets is 'all'; allowed are 'power', 'linear', 'step', 'mixture'"),
         (lambda c: Monitor(c).score(99, 1.0), "the cell is 99"),
+        (lambda c: References(c.scores, np.random.default_rng(0), room=-1), "room is -1"),
         (lambda c: Monitor(c).score(0, np.nan), "the score is nan"),
         (lambda c: Responses(changed="flee"), "changed is 'flee'"),
         (lambda c: Responses(new="adapt"), "new is 'adapt'; allowed are 'keep', 'worst', 'stop'"),

@@ -196,3 +196,15 @@ def test_a_map_that_forgot_is_as_good_as_new() -> None:
         new.update(cells, GEOMETRY, position, heading)
         assert np.array_equal(old.labels, new.labels)
         assert np.array_equal(old.obstacle_distance, new.obstacle_distance)
+
+
+def test_a_count_of_votes_that_is_full_does_not_begin_again_at_zero() -> None:
+    belief = BeliefMap(NAMES, 0.05)
+    seen = np.full((16, 8), OCCUPIED, np.uint8)
+    belief.update(seen, GEOMETRY, np.zeros(2), 0.0)
+    belief._votes[belief._votes > 0] = 2**32 - 2
+    belief._votes[:, :, 0] = 2**31
+    for _ in range(3):
+        belief.update(seen, GEOMETRY, np.zeros(2), 0.0)
+        belief.update(np.full_like(seen, 0), GEOMETRY, np.zeros(2), 0.0)
+    assert (belief.labels[belief._votes[:, :, OCCUPIED] > 0] == OCCUPIED).all()
