@@ -17,6 +17,7 @@ Indices = npt.NDArray[np.int64]
 
 OCCUPIED = "OCCUPIED"
 UNKNOWN = "UNKNOWN"
+NEAREST, FARTHEST = 1e-6, 1e6  # [m], that a footprint may reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,10 @@ class FootprintGeometry:
             raise InputError(
                 f"field_of_view is {self.field_of_view} rad; allowed is 0 < field_of_view <= 2 pi"
             )
-        if not 0 < self.max_range < np.inf:
-            raise InputError(f"max_range is {self.max_range} m; allowed is a positive number")
+        if not NEAREST <= self.max_range <= FARTHEST:
+            raise InputError(
+                f"max_range is {self.max_range} m; allowed is a positive number of {NEAREST:g} to {FARTHEST:g}"
+            )
 
     @property
     def bearings(self) -> Floats:

@@ -34,6 +34,8 @@ from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels
 Float32s = npt.NDArray[np.float32]
 Int32s = npt.NDArray[np.int32]
 HALF = np.float32(0.5)  # [cells]; a point is in the first cell whose centre it does not lie behind
+FOCAL_LENGTHS = 1e-3, 1e9  # [pixels]; beyond, tangents leave single precision
+HIGHEST = 1e6  # [m]
 NOWHERE = -1  # the pixel of a cell that no pixel shows, the bearing of a pixel outside the field of view
 
 
@@ -49,8 +51,11 @@ class Intrinsics:
     cy: float
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.height < 1 or not (0 < self.fx < np.inf and 0 < self.fy < np.inf):
-            raise InputError(f"{self}; allowed are at least 1 x 1 pixels and positive, finite focal lengths")
+        low, high = FOCAL_LENGTHS
+        if self.width < 1 or self.height < 1 or not (low <= self.fx <= high and low <= self.fy <= high):
+            raise InputError(
+                f"{self}; allowed are at least 1 x 1 pixels and focal lengths from {low:g} to {high:g} pixels"
+            )
         if not (0 <= self.cx <= self.width and 0 <= self.cy <= self.height):
             raise InputError(
                 f"the principal point ({self.cx}, {self.cy}) does not fit an image of {self.width} x "
@@ -83,10 +88,10 @@ class Camera:
     pitch: float  # downwards from the horizontal [rad]
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.height) and abs(self.pitch) <= np.pi / 2):
+        if not (abs(self.height) <= HIGHEST and abs(self.pitch) <= np.pi / 2):
             raise InputError(
-                f"a camera at height {self.height} m, pitch {self.pitch} rad; allowed are a finite height "
-                "and a pitch from -pi/2 to pi/2"
+                f"a camera at height {self.height} m, pitch {self.pitch} rad; allowed are a height of at most "
+                f"{HIGHEST:g} m and a pitch from -pi/2 to pi/2"
             )
 
     @cached_property
@@ -159,7 +164,8 @@ class Projector:
                 f"the semantic image holds {low} to {high}; allowed are 0 to {len(classes) - 1}, "
                 f"the classes {', '.join(classes)}"
             )
-        return np.ascontiguousarray(depth, np.float32), semantics, self.table.numbers(classes)
+        with np.errstate(over="ignore"):  # what is too far for single precision is infinitely far: not seen
+            return np.ascontiguousarray(depth, np.float32), semantics, self.table.numbers(classes)
 
     @cached_property
     def tables(self) -> tuple[Int32s, Float32s, Float32s, Int32s]:

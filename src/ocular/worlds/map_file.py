@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from ocular.errors import DamagedFileError, InputError
 from ocular.footprint.grid import LabelGrid
@@ -150,7 +150,7 @@ class _MapFile:
                 pixels = np.asarray(opened.convert("RGBA"))
         except FileNotFoundError as error:
             raise self.complaint("image", image, f"an existing file; there is none at {path}") from error
-        except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError) as error:
+        except Exception as error:  # each codec has errors of its own
             raise DamagedFileError(
                 f"{path.name}, the image of {self.path.name}, is not readable: {error}"
             ) from error
