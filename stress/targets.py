@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.bags import TOPICS
+
 from ocular.calibrators import load
 from ocular.data.importers import Arrays, Bag, Importer, Replicator, Target, list_topics
 from ocular.dynamics.model_file import load_robot
@@ -25,7 +27,6 @@ from ocular.footprint import load_classes
 from ocular.worlds import load_map
 from stress import seeds
 from stress.seeds import ABSENT, split
-from tests.support.bags import TOPICS
 
 MOST_ROWS = 64  # read of what was planned: damage further on is no other damage
 COLUMNS = (

@@ -199,7 +199,7 @@ class _Member:
 
 @contextmanager
 def _damage(path: Path, what: str) -> Iterator[None]:
-    """Whatever goes wrong inside of a file is its damage, be it a codec's error or a claim beyond all memory."""
+    """Whatever goes wrong inside of a file is its damage: a codec's error, a claim beyond all memory."""
     try:
         yield
     except OcularError:

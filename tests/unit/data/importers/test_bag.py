@@ -8,8 +8,7 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin
 from tests.support.bags import SECOND, TOPICS, Event, mounted, write_bag
 
-from ocular.data.importers import Bag, Target, import_recordings, list_topics
-from ocular.data.importers import ros
+from ocular.data.importers import Bag, Target, import_recordings, list_topics, ros
 from ocular.data.store import TransitionStore
 from ocular.errors import DamagedFileError, InputError
 from ocular.footprint import Camera, ClassTable, Intrinsics
