@@ -1,7 +1,7 @@
 """Fuzzing: parsers of files from elsewhere, each for half an hour, and only the documented errors come out.
 
-One process for each, which a crash or the memory limit may end. Corpora are kept, so that each run goes on where the
-last one stopped; findings are kept beside them, as tracebacks.
+One process for each, which a crash or the memory limit may end. Corpora are kept, so that each run goes on
+where the last one stopped; findings are kept beside them, as tracebacks.
 """
 
 from __future__ import annotations
@@ -40,22 +40,13 @@ def fuzz(name: str, home: Path, seconds: int) -> tuple[int, int]:
     findings = home / "findings"
     shutil.rmtree(findings, ignore_errors=True)  # their inputs are in the corpus, and are tried again
     findings.mkdir(parents=True)
-    limits = (f"-max_total_time={seconds}", f"-rss_limit_mb={MOST_MEBIBYTES}", f"-timeout={SLOWEST}")
+    limits = (
+        *(f"-max_total_time={seconds}", f"-rss_limit_mb={MOST_MEBIBYTES}", f"-timeout={SLOWEST}"),
+        *("-print_final_stats=1", f"-report_slow_units={SLOWEST}"),
+    )
+    command = [sys.executable, "-m", "stress.fuzz_target", name, home / "corpus"]
     with open(home / "log.txt", "w", encoding="utf-8") as log:
-        ended = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "stress.fuzz_target",
-                name,
-                home / "corpus",
-                *limits,
-                "-print_final_stats=1",
-            ],
-            stdout=log,
-            stderr=log,
-            check=False,
-        )
+        ended = subprocess.run([*command, *limits], stdout=log, stderr=log, check=False)
     executions = _EXECUTIONS.findall((home / "log.txt").read_text(encoding="utf-8", errors="replace"))
     found = len(list(findings.iterdir()))
     if ended.returncode and not found:

@@ -1,14 +1,16 @@
-"""Small valid files that fuzzing starts from, made as the tests make theirs: a camera of 48 pixels, six steps."""
+"""Small valid files that fuzzing starts from, made as tests make theirs: a few steps, tiny images."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from PIL import Image
 from rosbags.rosbag2 import StoragePlugin
 from tests.support.bags import write_bag
 from tests.support.logs import Logs, events_of, write_arrays, write_replicator
@@ -23,11 +25,9 @@ from ocular.records import FootprintGeometry, Footprints, Inputs, Transitions
 
 GEOMETRY = FootprintGeometry(angles=8, ranges=8, field_of_view=2.0, max_range=2.0)
 CLASSES = ("kerb", "road", "ice")
-TABLE = ClassTable(
-    {"kerb": "OCCUPIED", "road": "NOMINAL", "ice": "LOW_FRICTION", "0": "OCCUPIED", "1": "NOMINAL", "2": "UNKNOWN"},
-    ("OCCUPIED", "UNKNOWN", "NOMINAL", "LOW_FRICTION"),
-    missing="unknown",
-)  # fmt: skip
+LABELS = ("OCCUPIED", "UNKNOWN", "NOMINAL", "LOW_FRICTION")
+LABEL_OF = {"kerb": "OCCUPIED", "road": "NOMINAL", "ice": "LOW_FRICTION", "1": "NOMINAL", "2": "OCCUPIED"}
+TABLE = ClassTable(LABEL_OF, LABELS, missing="unknown")
 CAMERA = Camera(Intrinsics(width=8, height=6, fx=5.0, fy=5.0, cx=4.0, cy=3.0), height=0.6, pitch=0.5)
 SEPARATOR = b"\xf0FILE\xf0"
 ABSENT = b"-"
@@ -58,7 +58,7 @@ def small_logs(steps: int = 6) -> Logs:
         actions=rng.uniform(-0.9, 0.9, (steps, 2)),
         headings=rng.uniform(-3.0, 3.0, steps),
         footprint_index=np.arange(steps),
-        footprints=Footprints(rng.integers(0, 4, (steps, 8, 8), np.uint8), TABLE.labels, GEOMETRY),
+        footprints=Footprints(rng.integers(0, 4, (steps, 8, 8), np.uint8), LABELS, GEOMETRY),
     )
     here = np.zeros(steps, np.int64)
     world: Any = SimpleNamespace(camera=CAMERA)
@@ -78,7 +78,7 @@ def ready_arrays() -> dict[str, np.ndarray[Any, Any]]:
         "states": inputs.states,
         "actions": inputs.actions,
         "footprints": inputs.footprints.cells,
-        "labels": np.array(TABLE.labels),
+        "labels": np.array(LABELS),
         "footprint_index": inputs.footprint_index,
         "run": np.repeat([0, 1], 3),
         "time": np.tile([0.0, 0.2, 0.4], 2),
@@ -168,20 +168,36 @@ resolution = 0.1
 "#ffffff" = "NOMINAL"
 """
 MODELS = (
-    'kind = "differential_drive"\ndt = 0.5\nwheel_radius = 0.3\nbaseline = 1.08\nQ = [1e-3, 1e-3, 4e-3]\nstate_cov = 1e-4\n',
-    'kind = "linear"\nA = [[1.0, 0.1], [0.0, 1.0]]\nB = [[0.0], [0.1]]\nQ = 0.01\nstate_cov = [[1.0, 0.0], [0.0, 1.0]]\n',
-    'kind = "double_integrator"\ndt = 0.05\nslip = 1.3\nnoise = 0.1\nfloor = 1e-6\n',
-    'kind = "unicycle"\ndt = 0.1\nQ = [1e-3, 1e-3, 1e-3]\nG = [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]\n',
-)  # fmt: skip
+    """kind = "differential_drive"
+dt = 0.5
+wheel_radius = 0.3
+baseline = 1.08
+Q = [1e-3, 1e-3, 4e-3]
+state_cov = 1e-4
+""",
+    """kind = "linear"
+A = [[1.0, 0.1], [0.0, 1.0]]
+B = [[0.0], [0.1]]
+Q = 0.01
+state_cov = [[1.0, 0.0], [0.0, 1.0]]
+""",
+    """kind = "double_integrator"
+dt = 0.05
+slip = 1.3
+noise = 0.1
+floor = 1e-6
+""",
+    """kind = "unicycle"
+dt = 0.1
+Q = [1e-3, 1e-3, 1e-3]
+G = [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+""",
+)
 TABLES = '"kerb" = "OCCUPIED"\nroad = "NOMINAL"\n'
 
 
 def toml_seeds() -> Iterator[bytes]:
     """Maps, models and a class table: which, and what is in the files."""
-    from io import BytesIO
-
-    from PIL import Image
-
     picture, pixels = BytesIO(), np.full((6, 6, 3), 255, np.uint8)
     pixels[0] = 0
     Image.fromarray(pixels).save(picture, "png")

@@ -1,9 +1,9 @@
 """What is fuzzed: every parser of files that come from elsewhere, each a function of bytes.
 
-A target writes the bytes to where such a file would be, and reads it as the library does. It says whether the
-file was taken, or refused by a documented error; whatever else comes out is a finding, warnings included. Most
-inputs are several files. Where a format keeps checksums, they are also made right again: a fuzzer would not get
-beyond them.
+A target writes the bytes to where such a file would be, and reads it as the library does. It says whether
+the file was taken, or refused by a documented error; whatever else comes out is a finding, warnings included.
+Most inputs are several files. Where a format keeps checksums, they are also made right again: a fuzzer would
+not get beyond them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """What `make stress` fuzzes at length: valid files are taken, and damaged ones get documented errors."""
 
+import subprocess
 from functools import cache
 
 import numpy as np
 import pytest
+from stress.fuzzing import fuzz
 from stress.targets import TARGETS
 
 from ocular.seeds import stream
@@ -45,14 +47,31 @@ def test_fuzzing_starts_from_files_that_are_taken(name, tmp_path):
 @pytest.mark.parametrize("name", TARGETS)
 def test_damaged_files_are_taken_or_refused(name, tmp_path):
     rng, seeds = stream(0, "damage", name), seeds_of(name)
-    taken = []
-    for _ in range(DAMAGED.get(name, MORE)):
-        taken.append(TARGETS[name].takes(damaged(rng, seeds[rng.integers(len(seeds))]), tmp_path / "input"))
+    spoilt = [damaged(rng, seeds[rng.integers(len(seeds))]) for _ in range(DAMAGED.get(name, MORE))]
+    taken = [TARGETS[name].takes(each, tmp_path / "input") for each in spoilt]
     assert not all(taken)
 
 
+def test_findings_and_executions_of_a_run_are_counted(tmp_path, monkeypatch):
+    found = []
+
+    def runs(command, stdout, **_):
+        stdout.write("stat::number_of_executed_units: 77\n")
+        for name in found:
+            (tmp_path / "findings" / name).write_text("a traceback")
+        return subprocess.CompletedProcess(command, 0 if command[3] == "toml_file" else 1)
+
+    monkeypatch.setattr(subprocess, "run", runs)
+    assert fuzz("toml_file", tmp_path, 1) == (0, 77)
+    found += ["one.txt", "crash-two"]
+    assert fuzz("toml_file", tmp_path, 1) == (2, 77)
+    found.clear()
+    assert fuzz("toml_file", tmp_path, 1) == (0, 77)  # what was mended counts no more
+    assert fuzz("never started", tmp_path, 1) == (1, 77)
+
+
 def test_what_is_not_documented_is_let_out(tmp_path, monkeypatch):
-    def parse(data, folder):
+    def parse(_data, _folder):
         raise KeyError("loose end")
 
     monkeypatch.setitem(TARGETS, "broken", type(TARGETS["toml_file"])(parse, lambda: iter(())))

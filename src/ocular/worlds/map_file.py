@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ocular.errors import DamagedFileError, InputError
+from ocular.errors import DamagedFileError, InputError, check_path
 from ocular.footprint.grid import LabelGrid
 from ocular.records import OCCUPIED, UNKNOWN, Floats, Labels
 
@@ -51,6 +51,7 @@ def packaged_maps() -> tuple[str, ...]:
 
 def load_map(name_or_path: str | Path) -> PlanarMap:
     """A packaged map by its name, or any map file by its path."""
+    check_path("the map", name_or_path)
     path = Path(name_or_path)
     if str(name_or_path) in packaged_maps():
         path = PACKAGED / f"{name_or_path}.toml"

@@ -151,7 +151,7 @@ def test_bad_images_are_refused():
         projector(depth, kinds[1:], CLASSES)
     with pytest.raises(InputError, match="depth image is int64"):
         projector(np.ones(depth.shape, np.int64), kinds, CLASSES)
-    with pytest.raises(InputError, match="semantic image is float64"):
+    with pytest.raises(InputError, match="semantic image is an array of float64"):
         projector(depth, kinds.astype(float), CLASSES)
     with pytest.raises(InputError, match=r"holds 9 to 9; allowed are 0 to 3"):
         projector(depth, np.where(kinds == 0, 0, 9), CLASSES)
@@ -168,7 +168,7 @@ def test_bad_images_are_refused():
         (lambda: Intrinsics(10, 10, -5.0, 5.0, 5.0, 5.0), "focal lengths from 0.001 to"),
         (lambda: Intrinsics.of_field_of_view(10, 10, np.pi, 1.0), "less than pi"),
         (lambda: camera(pitch=100.0), "a pitch from -pi/2 to pi/2"),
-        (lambda: camera(height=np.nan), "a height of at most 1e.06 m"),
+        (lambda: camera(height=np.nan), "allowed are at most 1e.06 m"),
         (lambda: Projector(camera(), GEOMETRY, TABLE, depth="disparity"), "depth is 'disparity'"),
         (lambda: Projector(camera(), GEOMETRY, TABLE, tolerance=0.0), "tolerance is 0.0"),
     ],

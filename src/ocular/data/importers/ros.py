@@ -139,8 +139,8 @@ def pose_and_twist(content: Any) -> tuple[float, ...]:
     """x, y, yaw in the world; velocity ahead, to the left and turning, in the body."""
     position, turned = content.pose.pose.position, content.pose.pose.orientation
     norm = sum(
-        q * q for q in (turned.x, turned.y, turned.z, turned.w)
-    )  # ** would raise where this is infinite
+        part * part for part in (turned.x, turned.y, turned.z, turned.w)
+    )  # ** would raise beyond 1e308
     if not abs(norm - 1.0) < 0.1:  # no rotation, not even one that was never set
         return (float("nan"),) * 6
     yaw = np.arctan2(2 * (turned.w * turned.z + turned.x * turned.y), norm - 2 * (turned.y**2 + turned.z**2))

@@ -70,7 +70,7 @@ def headings_of(states: Floats, runs: npt.NDArray[np.int64]) -> Floats:
             f"states have {states.shape[1]} entries and there are no headings; allowed without them are "
             "(x, y, yaw) and (x, y, vx, vy)"
         )
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         moving = np.hypot(states[:, 2], states[:, 3]) > RESTING
     last = np.maximum.accumulate(np.where(moving, np.arange(len(states)), -1))
     known = (last >= 0) & (runs[last] == runs)
