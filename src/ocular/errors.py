@@ -19,10 +19,6 @@ _WORDS = {
     "iu": "integers",
     "u": "unsigned integers",
 }
-_NUMBERS = (
-    *("float64", "float32", "int64", "int32", "int16", "int8"),
-    *("uint8", "uint16", "uint32", "uint64"),
-)
 
 
 class OcularError(Exception):
@@ -81,9 +77,9 @@ def check_array(name: str, value: object, kinds: str = "fiu") -> None:
     """Raise unless it is an array of numbers (f: floating-point, i: integer, u: unsigned) for kernels."""
     if (
         not isinstance(value, np.ndarray)
-        or value.dtype.kind not in kinds
-        or value.dtype.name not in _NUMBERS
-        or not value.dtype.isnative
+        or (dtype := value.dtype).kind not in kinds
+        or not (4 if dtype.kind == "f" else 1) <= dtype.itemsize <= 8  # no half or extended precision
+        or not dtype.isnative
         or isinstance(value, np.ma.MaskedArray)
     ):
         raise InputError(f"{name} is {shown(value)}; allowed is an array of {_WORDS[kinds]}")

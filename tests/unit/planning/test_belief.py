@@ -196,3 +196,14 @@ def test_a_map_that_forgot_is_as_good_as_new() -> None:
         new.update(cells, GEOMETRY, position, heading)
         assert np.array_equal(old.labels, new.labels)
         assert np.array_equal(old.obstacle_distance, new.obstacle_distance)
+
+
+def test_a_leap_too_far_for_any_map_is_refused_and_leaves_the_map_as_it_was():
+    belief = BeliefMap(NAMES, 0.05)
+    cells = np.zeros((16, 8), np.uint8)
+    belief.update(cells, GEOMETRY, np.zeros(2), 0.0)
+    labels, origin = belief.labels.copy(), belief.origin
+    with pytest.raises(InputError, match=r"a map of .* cells of 0.05 m; allowed are"):
+        belief.update(cells, GEOMETRY, np.array([9e5, -9e5]), 0.0)
+    assert belief.origin == origin
+    np.testing.assert_array_equal(belief.labels, labels)
