@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ocular.experiments.limits import Limited, recorded
+from stress.fuzzing import fuzzing
 from stress.load import queries
 from stress.soak import soak
 
@@ -16,6 +17,7 @@ Part = Callable[[Path, bool], Iterator[Limited]]
 PARTS: dict[str, Part] = {
     "load": queries,
     "soak": soak,
+    "fuzzing": fuzzing,
 }
 
 

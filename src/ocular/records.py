@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ocular.errors import InputError, check_finite, check_shape
+from ocular.errors import (
+    LARGEST,
+    InputError,
+    check_array,
+    check_finite,
+    check_names,
+    check_number,
+    check_shape,
+    check_type,
+)
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.uint8]
@@ -17,6 +26,19 @@ Indices = npt.NDArray[np.int64]
 
 OCCUPIED = "OCCUPIED"
 UNKNOWN = "UNKNOWN"
+MOST_CELLS = 2**24  # of a footprint
+NEAREST, FARTHEST = 1e-6, 1e6  # [m], that a footprint may reach
+
+
+Numbers = TypeVar("Numbers", bound=npt.NDArray[Any])
+
+
+def for_kernels(array: Numbers) -> Numbers:
+    """The same in C order and writable, copied only where it is not: kernels are compiled for these alone.
+
+    Any other layout would compile them anew, for a second or more in the middle of a drive.
+    """
+    return array if array.flags.c_contiguous and array.flags.writeable else array.copy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +54,26 @@ class Gaussian:
     angles: tuple[int, ...] = ()  # entries that are angles [rad]
 
     def __post_init__(self) -> None:
+        check_array("a Gaussian's mean", self.mean)
+        check_array("a Gaussian's cov", self.cov)
         d = self.mean.shape[-1] if self.mean.ndim else 0
         if self.cov.ndim < 2 or self.cov.shape[-2:] != (d, d):
             raise InputError(
                 f"a Gaussian's cov has shape {self.cov.shape}; allowed is (..., {d}, {d}), "
                 f"to fit a mean of shape {self.mean.shape}"
             )
-        if self.angles and not set(self.angles) <= set(range(d)):
+        if self.cov.ndim > 2:
+            _check_together("a Gaussian's cov", self.cov.shape[:-1], self.mean)
+        if not isinstance(self.angles, tuple) or not all(
+            isinstance(entry, int) and entry in range(d) for entry in self.angles
+        ):
             raise InputError(f"a Gaussian's angles are {self.angles}; allowed are entries 0 to {d - 1}")
 
     def deviation(self, points: Floats) -> Floats:
         """How far points (..., d) lie from the mean, entry by entry; angles are wrapped to [-pi, pi)."""
+        check_array("points", points)
+        if points.shape != self.mean.shape:
+            _check_together("points", points.shape, self.mean)
         difference = points - self.mean
         if self.angles:
             entries = list(self.angles)
@@ -60,14 +91,26 @@ class FootprintGeometry:
     max_range: float = 0.65  # [m]
 
     def __post_init__(self) -> None:
-        if self.angles < 1 or self.ranges < 1:
-            raise InputError(f"a footprint of {self.angles} x {self.ranges} cells; allowed is at least 1 x 1")
+        if not (
+            isinstance(self.angles, int)
+            and isinstance(self.ranges, int)
+            and min(self.angles, self.ranges) >= 1
+            and self.angles * self.ranges <= MOST_CELLS
+        ):
+            raise InputError(
+                f"a footprint of {self.angles!r} x {self.ranges!r} cells; allowed is at least 1 x 1, and "
+                f"{MOST_CELLS:,} in all"
+            )
+        check_number("field_of_view", self.field_of_view)
+        check_number("max_range", self.max_range)
+        for name in ("field_of_view", "max_range"):  # of NumPy's kinds, too
+            object.__setattr__(self, name, float(getattr(self, name)))
         if not 0 < self.field_of_view <= 2 * np.pi:
             raise InputError(
                 f"field_of_view is {self.field_of_view} rad; allowed is 0 < field_of_view <= 2 pi"
             )
-        if not 0 < self.max_range < np.inf:
-            raise InputError(f"max_range is {self.max_range} m; allowed is a positive number")
+        if not NEAREST <= self.max_range <= FARTHEST:
+            raise InputError(f"max_range is {self.max_range} m; allowed are {NEAREST:g} to {FARTHEST:g}")
 
     @property
     def bearings(self) -> Floats:
@@ -90,6 +133,8 @@ class Footprints:
 
     def __post_init__(self) -> None:
         check_labels(self.labels)
+        check_type("geometry", self.geometry, FootprintGeometry)
+        check_array("footprint cells", self.cells)
         if self.cells.dtype != np.uint8:
             raise InputError(f"footprint cells have dtype {self.cells.dtype}; allowed is uint8")
         check_shape("footprint cells", self.cells, (None, self.geometry.angles, self.geometry.ranges))
@@ -102,8 +147,35 @@ class Footprints:
         return len(self.cells)
 
 
+def _check_rows(rows: npt.NDArray[Any], n: int) -> None:
+    """Raise unless these are numbers of rows, or a flag for each."""
+    check_shape("rows", rows, (n if _are_flags(rows) else None,))
+    if not _are_flags(rows):
+        check_array("rows", rows, "iu")
+        if len(rows) and not (rows.min() >= -n and rows.max() < n):
+            raise InputError(f"rows run from {rows.min()} to {rows.max()}; allowed are 0 to {n - 1}")
+
+
+def _are_flags(rows: object) -> bool:
+    return isinstance(rows, np.ndarray) and rows.dtype == np.bool_
+
+
+def _check_together(name: str, shape: tuple[int, ...], mean: Floats) -> None:
+    """Raise unless there is one a mean, or the batches broadcast."""
+    try:
+        fits = shape[-1:] == mean.shape[-1:] and bool(np.broadcast_shapes(mean.shape, shape))
+    except ValueError:
+        fits = False
+    if not fits:
+        raise InputError(
+            f"{name} of the batch shape {shape}; allowed is what broadcasts against means of {mean.shape}"
+        )
+
+
 def check_labels(labels: tuple[str, ...]) -> None:
     """Raise unless the labels are distinct and hold the two names that every stage relies on."""
+    check_type("labels", labels, tuple)
+    check_names("labels", labels)
     missing = [name for name in (OCCUPIED, UNKNOWN) if name not in labels]
     if missing or len(set(labels)) != len(labels) or len(labels) > 255:
         raise InputError(
@@ -122,13 +194,16 @@ class Inputs:
     footprints: Footprints
 
     def __post_init__(self) -> None:
-        n = len(self.states)
         check_shape("states", self.states, (None, None))
+        check_type("footprints", self.footprints, Footprints)
+        n = len(self.states)
         check_shape("actions", self.actions, (n, None))
         check_shape("headings", self.headings, (n,))
         check_shape("footprint_index", self.footprint_index, (n,))
         for name in ("states", "actions", "headings"):
-            check_finite(name, getattr(self, name))
+            check_array(name, getattr(self, name))
+            check_finite(name, getattr(self, name), LARGEST)
+        check_array("footprint_index", self.footprint_index, "iu")
         if n and not (self.footprint_index.min() >= 0 and self.footprint_index.max() < len(self.footprints)):
             raise InputError(
                 f"footprint_index runs from {self.footprint_index.min()} to {self.footprint_index.max()}; "
@@ -140,6 +215,7 @@ class Inputs:
 
     def take(self, rows: npt.NDArray[Any]) -> Inputs:
         """The same inputs, these rows only; the footprints stay shared."""
+        _check_rows(rows, len(self))
         return replace(
             self,
             states=self.states[rows],
@@ -159,9 +235,13 @@ class Transitions:
     environments: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        check_type("inputs", self.inputs, Inputs)
         check_shape("next_states", self.next_states, self.inputs.states.shape)
-        check_finite("next_states", self.next_states)
+        check_array("next_states", self.next_states)
+        check_finite("next_states", self.next_states, LARGEST)
         check_shape("environment", self.environment, (len(self.inputs),))
+        check_array("environment", self.environment, "iu")
+        check_names("environments", self.environments)
         if len(self) and not (
             self.environment.min() >= 0 and self.environment.max() < len(self.environments)
         ):
@@ -175,6 +255,7 @@ class Transitions:
 
     def take(self, rows: npt.NDArray[Any]) -> Transitions:
         """The same transitions, these rows only."""
+        _check_rows(rows, len(self))
         return replace(
             self,
             inputs=self.inputs.take(rows),
@@ -210,11 +291,15 @@ class Logs:
         """Transitions in memory are logs of one part."""
         if isinstance(transitions, Logs):
             return transitions
+        check_type("transitions", transitions, Transitions)
         return cls((LogPart(len(transitions), lambda: transitions),), transitions.environments)
 
 
 def concatenate(parts: list[Transitions]) -> Transitions:
     """Join transitions of several environments; they must speak of the same labels and geometry."""
+    check_type("parts", parts, (list, tuple))
+    for part in parts:
+        check_type("a part", part, Transitions)
     if not parts:
         raise InputError("no transitions to join; allowed is at least one set")
     first = parts[0].inputs.footprints

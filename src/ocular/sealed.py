@@ -25,7 +25,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
-from ocular.errors import DamagedFileError, InputError
+from ocular.errors import DamagedFileError, InputError, check_path
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -80,6 +80,7 @@ def write_sealed(
 
 def read_sealed(path: str | Path, *, kind: str, version: int) -> Sealed:
     """Read a sealed file of this kind, of this version or an older one."""
+    check_path("path", path)
     path = Path(path)
     body = _read_checked(path)
     members = _unzip(path, body)
@@ -90,6 +91,7 @@ def read_sealed(path: str | Path, *, kind: str, version: int) -> Sealed:
 
 def atomic_write_bytes(path: str | Path, data: bytes) -> None:
     """Write `data` to a temporary name in the same directory, flush it to disk, and rename it to `path`."""
+    check_path("path", path)
     target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
     if target.exists() and not target.is_file():  # a rename would replace even a device such as /dev/null
         raise InputError(f"cannot write {path}: it is not a regular file; allowed is a file name")

@@ -6,9 +6,12 @@ import hashlib
 
 import numpy as np
 
+from ocular.errors import check_whole
+
 
 def seed_sequence(seed: int, *names: object) -> np.random.SeedSequence:
     """A child of `seed` that depends on the names alone, so that workers may come in any order."""
+    check_whole("seed", seed, 0)
     digest = hashlib.sha256("\x1f".join(map(str, names)).encode()).digest()
     return np.random.SeedSequence(seed, spawn_key=tuple(np.frombuffer(digest[:16], np.uint32).tolist()))
 

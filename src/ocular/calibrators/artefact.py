@@ -14,7 +14,7 @@ from ocular.calibrators.levels import Levels
 from ocular.conformal import CellScores
 from ocular.dynamics.stored import model_arrays, model_from_arrays
 from ocular.encoding import ConvEncoder
-from ocular.errors import DamagedFileError, InputError
+from ocular.errors import DamagedFileError, InputError, check_path, check_type
 from ocular.partition import Partition, TreePartition, WholeSpace
 from ocular.records import FootprintGeometry
 from ocular.sealed import Arrays, Sealed, read_sealed, write_sealed
@@ -27,6 +27,8 @@ _TREE_ARRAYS = ("feature", "threshold", "left", "right", "cell")
 
 def save(calibration: Calibration, path: str | Path) -> None:
     """Write the calibration; the same calibration gives the same bytes."""
+    check_type("calibration", calibration, Calibration)
+    check_path("path", path)
     partition, encoder = calibration.partition, calibration.encoder
     kind, of_model = model_arrays(calibration.model)
     arrays: Arrays = {f"model.{name}": array for name, array in of_model.items()}
@@ -66,6 +68,7 @@ def save(calibration: Calibration, path: str | Path) -> None:
 
 def load(path: str | Path) -> Calibration:
     """Read a calibration back."""
+    check_path("path", path)
     sealed = read_sealed(path, kind=KIND, version=VERSION)
     try:
         return _rebuild(sealed)

@@ -15,7 +15,15 @@ from ocular.calibrators.streaming import encode_logs, footprints_of, look_at_log
 from ocular.conformal import CellScores
 from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder, Sights
-from ocular.errors import InputError, check_covariance, check_probability, check_shape
+from ocular.errors import (
+    InputError,
+    check_covariance,
+    check_probability,
+    check_shape,
+    check_type,
+    check_whole,
+    shown,
+)
 from ocular.partition import TreePartition, TreeSettings
 from ocular.records import Floats, Indices, Logs, Transitions
 from ocular.seeds import integer, stream
@@ -47,6 +55,9 @@ class LocalCalibrator(Calibrator):
 
     def __post_init__(self) -> None:
         check_probability("partition_share", self.partition_share)
+        check_type("tree", self.tree, TreeSettings)
+        check_type("features", self.features, str)
+        check_type("fallback", self.fallback, bool)
 
     def fit(
         self, transitions: Transitions | Logs, model: GaussianModel, state_cov: Floats, *, seed: int
@@ -87,6 +98,10 @@ def blank_calibration(
     method: str, logs: Logs, model: GaussianModel, state_cov: Floats, seed: int
 ) -> Calibration:
     """The model as given, before any data has been looked at; checks what every method relies on."""
+    for part in ("predict", "state_dim", "action_dim"):
+        if not hasattr(model, part):
+            raise InputError(f"the model is {shown(model)}; allowed is one with {part}")
+    check_whole("seed", seed, 0)
     check_shape("state_cov", state_cov, (model.state_dim, model.state_dim))
     check_covariance("state_cov", state_cov)
     first = logs.parts[0].load().inputs  # all parts have the same shapes

@@ -15,7 +15,7 @@ from ocular.calibrators.levels import Levels, raised
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
 from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
-from ocular.errors import InputError
+from ocular.errors import InputError, check_array, check_number, check_type, shown
 from ocular.partition import Partition, TreePartition, WholeSpace
 from ocular.records import (
     OCCUPIED,
@@ -28,6 +28,7 @@ from ocular.records import (
     Inputs,
     Labels,
     Transitions,
+    for_kernels,
 )
 
 _FIRST = np.zeros(1, np.int64)
@@ -56,9 +57,14 @@ class Calibration:
         """A single step's input; what was seen, (angles, ranges), is not looked at without an encoder."""
         seen = _BLIND
         if self.encoder is not None:
-            if cells is None:
-                raise InputError(f"seen is None; allowed are a footprint or images, as {self.method} sees")
-            seen = Footprints(cells[None], self.encoder.labels, self.encoder.geometry)
+            if not isinstance(cells, np.ndarray):
+                raise InputError(
+                    f"seen is {shown(cells)}; allowed are a footprint or images, as {self.method} sees"
+                )
+            seen = Footprints(for_kernels(cells)[None], self.encoder.labels, self.encoder.geometry)
+        check_array("state", state)
+        check_array("action", action)
+        check_number("heading", heading)
         return Inputs(
             np.asarray(state, np.float64)[None],
             np.asarray(action, np.float64)[None],
@@ -69,10 +75,12 @@ class Calibration:
 
     def predict(self, inputs: Inputs) -> Gaussian:
         """The uncalibrated prediction of the next state, from the estimate N(s, Sigma_0)."""
+        check_type("inputs", inputs, Inputs)
         return self.model.predict(Gaussian(inputs.states, self.state_cov), inputs.actions)
 
     def score(self, transitions: Transitions) -> Floats:
         """How wrong the model was about each transition: the squared Mahalanobis distance."""
+        check_type("transitions", transitions, Transitions)
         return squared_mahalanobis(self.predict(transitions.inputs), transitions.next_states)
 
     def cells(self, inputs: Inputs) -> Indices:
@@ -93,6 +101,7 @@ class Calibration:
 
     def process(self, inputs: Inputs) -> Floats:
         """What the partition looks at: features, then the latent of what is seen."""
+        check_type("inputs", inputs, Inputs)
         return process(inputs, self.features, self.encoder)
 
     def thresholds(self, alpha: float | Fraction) -> Floats:

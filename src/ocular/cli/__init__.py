@@ -92,6 +92,14 @@ def main() -> None:
             print(MANUAL)
         raise
     except OcularError as error:
-        sys.exit(f"ocular: {error}")
+        sys.exit(f"ocular: {_one_line(error)}")
+    except OSError as error:  # of a path that cannot be what it is named for, or is not ours to touch
+        where = "" if error.filename is None else f" {str(error.filename)!r}"
+        sys.exit(f"ocular: cannot use{where}: {_one_line(error.strerror or error)}; allowed are other paths")
     except KeyboardInterrupt:
         sys.exit("ocular: stopped; run the same command again to go on")
+
+
+def _one_line(error: object) -> str:
+    """What it says, though what was typed has line breaks."""
+    return " ".join(str(error).split())

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ocular.conformal.quantile import conformal_quantile, conformal_rank
-from ocular.errors import CalibrationWarning, InputError, check_shape
+from ocular.conformal.quantile import conformal_quantile, conformal_rank, exact_fraction
+from ocular.errors import CalibrationWarning, InputError, check_array, check_shape, check_whole
 from ocular.records import Floats, Indices
+
+MOST_CELLS = 2**24  # a tree of the deepest settings has fewer by far
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,10 @@ class CellScores:
     offsets: Indices  # (cells + 1,)
 
     def __post_init__(self) -> None:
+        check_array("scores", self.scores)
+        check_array("offsets", self.offsets, "iu")
+        check_shape("scores", self.scores, (None,))
+        check_shape("offsets", self.offsets, (None,))
         steps = np.diff(self.offsets)
         if (
             not (len(self.offsets) and self.offsets[0] == 0 and self.offsets[-1] == len(self.scores))
@@ -47,6 +54,10 @@ class CellScores:
     @classmethod
     def group(cls, scores: Floats, cells: Indices, n_cells: int) -> CellScores:
         """Sort scores into their cells."""
+        check_array("scores", scores)
+        check_array("cells", cells, "iu")
+        check_whole("n_cells", n_cells, 0, MOST_CELLS)
+        check_shape("scores", scores, (None,))
         check_shape("cells", cells, (len(scores),))
         if np.isnan(scores).any():
             raise InputError(f"{np.isnan(scores).sum()} scores are NaN; allowed are numbers and infinity")
@@ -119,7 +130,8 @@ def _nearest_sufficient(
 def _warn_of_starved(starved: Indices, counts: Indices, thresholds: Floats, alpha: float | Fraction) -> None:
     if not len(starved):
         return
-    needed = next(n for n in range(1, 10**9) if conformal_rank(n, alpha) <= n)
+    fraction = exact_fraction(alpha)
+    needed = math.ceil((1 - fraction) / fraction)  # the least n whose rank is at most n
     shown = ", ".join(f"cell {k}: {counts[k]} points, threshold {thresholds[k]:.4g}" for k in starved[:5])
     more = f" and {len(starved) - 5} more" if len(starved) > 5 else ""
     warnings.warn(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from ocular.errors import InputError, check_covariance, check_finite
+from ocular.errors import InputError, check_array, check_covariance, check_finite, check_type
 from ocular.records import Floats, Gaussian
 
 
@@ -19,6 +19,8 @@ def squared_mahalanobis(prediction: Gaussian, outcomes: Floats) -> Floats:
     the model, so its score is infinite; deviations there below 1e-7 of the largest standard deviation
     count as rounding. Differences between angles are taken the shorter way round.
     """
+    check_type("prediction", prediction, Gaussian)
+    check_array("outcomes", outcomes)
     check_finite("outcomes", outcomes)
     check_finite("the predicted mean", prediction.mean)
     check_covariance("the predicted covariance", prediction.cov)
@@ -51,6 +53,11 @@ class Region:
     threshold: Floats  # (...,), on the squared distance
 
     def __post_init__(self) -> None:
+        check_type("prediction", self.prediction, Gaussian)
+        check_array("threshold", self.threshold)
+        batch = self.prediction.mean.shape[:-1]
+        if self.threshold.shape not in ((), batch):
+            raise InputError(f"threshold has shape {self.threshold.shape}; allowed are () and {batch}")
         if not (self.threshold >= 0).all():  # NaN fails this too
             raise InputError(f"thresholds run down to {np.min(self.threshold)}; allowed is 0 to infinity")
 
@@ -60,10 +67,12 @@ class Region:
 
     def semi_axes(self) -> tuple[Floats, Floats]:
         """Lengths (..., d), ascending, and unit directions in the columns of (..., d, d)."""
+        check_covariance("the predicted covariance", self.prediction.cov)
         variances, directions, degenerate = _principal_axes(self.prediction.cov)
         variances = np.where(degenerate, 0.0, variances)
         unbounded = np.isinf(self.threshold)[..., None]
-        bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None]) * variances)
+        with np.errstate(over="ignore"):  # beyond the largest number, infinity is the right length
+            bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None]) * variances)
         return np.where(unbounded, np.inf, bounded), directions
 
     def volume(self) -> Floats:
@@ -71,13 +80,19 @@ class Region:
         lengths, _ = self.semi_axes()
         d = lengths.shape[-1]
         ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
-        return np.asarray(ball * lengths.prod(axis=-1))
+        with np.errstate(over="ignore", invalid="ignore"):
+            volume = ball * lengths.prod(axis=-1)
+        return np.asarray(np.where((lengths == 0).any(axis=-1), 0.0, volume))
 
     def marginal(self, dims: Sequence[int] = (0, 1)) -> Region:
         """The shadow on these state entries: if y is inside, its entries are inside the shadow.
 
         The threshold stays that of the full state, so the shadow on the position keeps the promise.
         """
+        check_type("dims", dims, (tuple, list))
+        d = self.prediction.mean.shape[-1]
+        if not dims or not all(isinstance(entry, int) and 0 <= entry < d for entry in dims):
+            raise InputError(f"dims are {dims}; allowed are entries 0 to {d - 1}, at least one")
         picked = np.asarray(dims)
         cov = self.prediction.cov[..., picked[:, None], picked]
         angles = tuple(new for new, old in enumerate(dims) if old in self.prediction.angles)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import zarr
 from zarr.codecs import BloscCodec
 
-from ocular.errors import DamagedFileError, InputError
+from ocular.errors import DamagedFileError, InputError, check_type, check_whole
 from ocular.records import FootprintGeometry, Footprints, Indices, Inputs, Labels, Transitions, check_labels
 from ocular.sealed import read_sealed, sync_directory, write_sealed
 
@@ -39,6 +39,9 @@ class Shared:
 
     def __post_init__(self) -> None:
         check_labels(self.labels)
+        check_type("geometry", self.geometry, FootprintGeometry)
+        check_whole("state_dim", self.state_dim)
+        check_whole("action_dim", self.action_dim)
         if self.state_dim < 1 or self.action_dim < 1:
             raise InputError(
                 f"state_dim={self.state_dim}, action_dim={self.action_dim}; allowed are positive numbers"
@@ -46,7 +49,8 @@ class Shared:
 
     def to_json(self) -> dict[str, Any]:
         """As JSON objects."""
-        return {**asdict(self), "labels": list(self.labels)}
+        dims = {"state_dim": int(self.state_dim), "action_dim": int(self.action_dim)}
+        return {**asdict(self), **dims, "labels": list(self.labels)}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Shared:

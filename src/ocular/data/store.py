@@ -30,7 +30,7 @@ from ocular.data.parts import (
     open_part,
     write_part,
 )
-from ocular.errors import DamagedFileError, InputError, check_choice
+from ocular.errors import DamagedFileError, InputError, check_choice, check_names, check_path, check_type
 from ocular.records import FootprintGeometry, LogPart, Logs, Transitions, concatenate
 from ocular.sealed import TEMPORARY, read_sealed, sync_directory, write_sealed
 
@@ -55,6 +55,7 @@ class TransitionStore:
         action_dim: int,
     ) -> TransitionStore:
         """Make an empty store in a new (or empty) directory."""
+        check_path("path", path)
         shared = Shared(labels, geometry, state_dim, action_dim)
         path = Path(path).absolute()
         if not path.parent.is_dir():
@@ -74,6 +75,7 @@ class TransitionStore:
     @classmethod
     def open(cls, path: str | Path) -> TransitionStore:
         """Open a store and check all that is cheap: versions, seals, and no file missing, extra or cut."""
+        check_path("path", path)
         path = Path(path).absolute()
         return cls(path, *_read_index(path))
 
@@ -88,6 +90,8 @@ class TransitionStore:
 
     def append(self, name: str, transitions: Transitions) -> None:
         """Add a part; a kill at any moment leaves the store as it was, or with the whole part."""
+        check_type("name", name, str)
+        check_type("transitions", transitions, Transitions)
         temporary = self.path / TEMPORARY.format("part")
         with _os_errors(f"cannot append the part {name!r} to {self.path}"), _sole_writer(self.path):
             self.shared, self._parts = _read_index(self.path)  # another process may have appended meanwhile
@@ -114,6 +118,7 @@ class TransitionStore:
 
     def _chosen(self, parts: Sequence[str] | None) -> list[Part]:
         wanted = self.parts if parts is None else parts
+        check_names("parts", wanted)
         if not wanted:
             raise InputError(f"no parts to load from {self.path}; allowed is at least one of {self.parts}")
         for name in wanted:

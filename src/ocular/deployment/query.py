@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ocular.calibrators import Calibration, load
 from ocular.conformal import Region
 from ocular.deployment.workspace import Workspace
 from ocular.encoding import ConvEncoder
-from ocular.errors import InputError, check_shape
+from ocular.errors import InputError, check_shape, check_type
 from ocular.footprint import Projector
 from ocular.planning.ellipse import Obstacles
 from ocular.planning.safety import is_clear
@@ -89,6 +90,8 @@ class Deployment:
         projector: Projector | None = None,
     ) -> None:
         """`projector` makes footprints of images; without it, queries are given footprints."""
+        check_type("calibration", calibration, Calibration)
+        check_type("projector", projector, (Projector, NoneType))
         self.calibration, self.alpha, self.projector = calibration, alpha, projector
         self._of_cell = calibration.thresholds(alpha)
         self._chi2 = calibration.chi2(alpha)
@@ -119,6 +122,7 @@ class Deployment:
         are those of the footprint, or of a map: `obstacles_of(belief)`.
         """
         model = self.calibration.model
+        check_type("obstacles", obstacles, (Obstacles, NoneType))
         check_shape("state", state, (model.state_dim,))
         check_shape("action", action, (model.action_dim,))
         cells = self._project(seen) if isinstance(seen, tuple) else seen
@@ -140,6 +144,8 @@ class Deployment:
     def _project(self, images: Images) -> Labels:
         if self.projector is None:
             raise InputError("images are given; allowed are footprints, or images with a `projector`")
+        if len(images) != 3:
+            raise InputError(f"seen has {len(images)} entries; allowed are depth, semantics and class names")
         return self.projector(*images)
 
     def _rows(self, inputs: Inputs) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 from ocular.dynamics.base import GaussianModel
 from ocular.dynamics.linear import LinearGaussian
 from ocular.dynamics.unicycle import Unicycle, body_displacement, body_velocity
-from ocular.errors import InputError, check_shape
+from ocular.errors import InputError, check_shape, check_type
 from ocular.records import Floats, Gaussian, Indices, Transitions
 
 Fitter = Callable[[Transitions], GaussianModel]
@@ -42,6 +42,7 @@ class HeldOut:
 
 def fit_linear(transitions: Transitions) -> LinearGaussian:
     """A, B and Q of s' = A s + B a + N(0, Q)."""
+    check_type("transitions", transitions, Transitions)
     states, actions = transitions.inputs.states, transitions.inputs.actions
     d = states.shape[1]
     AB = _least_squares(np.concatenate([states, actions], axis=1), transitions.next_states)
@@ -55,6 +56,7 @@ def fit_unicycle(transitions: Transitions, dt: float) -> Unicycle:
 
     A step that turns the robot by half a revolution or more cannot be told from one the other way.
     """
+    check_type("transitions", transitions, Transitions)
     inputs = transitions.inputs
     check_shape("states of a unicycle", inputs.states, (None, 3))
     moved = body_displacement(inputs.states, transitions.next_states)
@@ -71,6 +73,7 @@ def held_out(fit: Fitter, transitions: Transitions) -> tuple[HeldOut, ...]:
 
     Blocks and not rows at random: a row's neighbours have all but seen it.
     """
+    check_type("transitions", transitions, Transitions)
     return tuple(_judge(fit, transitions, name, out) for name, out in _groups(transitions))
 
 

@@ -9,8 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ocular.errors import InputError, check_covariance, check_finite, check_shape
+from ocular.dynamics.base import GaussianModel
+from ocular.errors import (
+    LARGEST,
+    InputError,
+    check_array,
+    check_covariance,
+    check_finite,
+    check_number,
+    check_shape,
+    check_type,
+)
 from ocular.records import Floats, Gaussian
+
+LARGEST_SCALE = 1e9  # of time steps, gains and noises
 
 
 @dataclass(frozen=True)
@@ -22,12 +34,14 @@ class LinearGaussian:
     Q: Floats  # (d, d)
 
     def __post_init__(self) -> None:
+        check_shape("A", self.A, (None, None))
         d = len(self.A)
         check_shape("A", self.A, (d, d))
         check_shape("B", self.B, (d, None))
         check_shape("Q", self.Q, (d, d))
-        check_finite("A", self.A)
-        check_finite("B", self.B)
+        for name in ("A", "B"):
+            check_array(name, getattr(self, name))
+            check_finite(name, getattr(self, name), LARGEST)
         check_covariance("Q", self.Q)
 
     @property
@@ -42,11 +56,7 @@ class LinearGaussian:
 
     def predict(self, state: Gaussian, actions: Floats) -> Gaussian:
         """N(A mu + B a, A Sigma A^T + Q)."""
-        if state.mean.shape[-1] != self.state_dim or actions.shape[-1] != self.action_dim:
-            raise InputError(
-                f"states of shape {state.mean.shape} and actions of shape {actions.shape}; allowed are "
-                f"(..., {self.state_dim}) and (..., {self.action_dim})"
-            )
+        check_step(self, state, actions)
         return Gaussian(
             mean=state.mean @ self.A.T + actions @ self.B.T,
             cov=self.A @ state.cov @ self.A.T + self.Q,
@@ -77,6 +87,26 @@ def square_root(cov: Floats) -> Floats:
     return np.asarray(vectors * np.sqrt(np.clip(values, 0.0, None)))
 
 
+def check_step(model: GaussianModel, state: Gaussian, actions: Floats) -> None:
+    """Raise unless a model can predict from these; that they are finite is seen to where logs are made."""
+    check_type("state", state, Gaussian)
+    check_array("actions", actions)
+    means, batch = state.mean.shape, actions.shape
+    fits = means[-1:] == (model.state_dim,) and batch[-1:] == (model.action_dim,)
+    if not fits or (means[:-1] != batch[:-1] and not _broadcast(means[:-1], batch[:-1])):
+        raise InputError(
+            f"states of shape {means} and actions of shape {batch}; allowed are "
+            f"(..., {model.state_dim}) and (..., {model.action_dim}), which broadcast"
+        )
+
+
+def _broadcast(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    try:
+        return len(np.broadcast_shapes(first, second)) >= 0
+    except ValueError:
+        return False
+
+
 def double_integrator(
     dt: float, *, slip: float = 1.0, noise: float = 0.1, floor: float = 0.0
 ) -> LinearGaussian:
@@ -84,7 +114,10 @@ def double_integrator(
 
     The process noise is `noise` * B B^T + `floor` * I with the nominal B: it does not slip.
     """
-    if not (0 < dt < np.inf and 0 < slip < np.inf and 0 <= noise < np.inf and 0 <= floor < np.inf):
+    for name, value in {"dt": dt, "slip": slip, "noise": noise, "floor": floor}.items():
+        check_number(name, value)
+    positive, others = (dt, slip), (noise, floor)
+    if not (min(positive) > 0 and min(others) >= 0 and max(*positive, *others) <= LARGEST_SCALE):
         raise InputError(
             f"dt={dt}, slip={slip}, noise={noise}, floor={floor}; allowed are finite dt > 0, slip > 0, "
             "noise >= 0, floor >= 0"

@@ -24,7 +24,7 @@ from ocular.dynamics.base import GaussianModel
 from ocular.dynamics.linear import LinearGaussian, double_integrator
 from ocular.dynamics.stored import model_arrays
 from ocular.dynamics.unicycle import Unicycle, differential_drive, unicycle
-from ocular.errors import InputError, check_choice, check_covariance, check_shape
+from ocular.errors import InputError, check_choice, check_covariance, check_path, check_shape, check_type
 from ocular.records import Floats
 from ocular.sealed import atomic_write_bytes
 
@@ -44,6 +44,7 @@ def load_model(path: str | Path) -> GaussianModel:
 
 def load_robot(path: str | Path) -> Robot:
     """The model in a TOML file, and the covariance of its state estimate if that is there too."""
+    check_path("path", path)
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -58,6 +59,8 @@ def load_robot(path: str | Path) -> Robot:
 
 def save_robot(robot: Robot, path: str | Path) -> None:
     """Write a model file that `load_robot` reads back to the same numbers."""
+    check_type("robot", robot, Robot)
+    check_path("path", path)
     kind, arrays = model_arrays(robot.model)
     check_choice("a model file's kind", kind, KINDS)
     if robot.state_cov is not None:

@@ -13,11 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ocular.dynamics.linear import square_root
-from ocular.errors import InputError, check_covariance, check_finite, check_shape
+from ocular.dynamics.linear import LARGEST_SCALE, check_step, square_root
+from ocular.errors import (
+    LARGEST,
+    InputError,
+    check_array,
+    check_covariance,
+    check_finite,
+    check_number,
+    check_shape,
+)
 from ocular.records import Floats, Gaussian
 
 YAW = 2
+SHORTEST = 1e-9  # time step [s], and length [m]
 
 
 @dataclass(frozen=True)
@@ -29,10 +38,14 @@ class Unicycle:
     Q: Floats  # (3, 3), covariance of (forward [m], left [m], turn [rad]) over one step
 
     def __post_init__(self) -> None:
-        if not 0 < self.dt < np.inf:
-            raise InputError(f"dt is {self.dt}; allowed is a positive number of seconds")
+        check_number("dt", self.dt)
+        if not SHORTEST <= self.dt <= LARGEST_SCALE:
+            raise InputError(
+                f"dt is {self.dt}; allowed is a positive number of seconds, {SHORTEST:g} to {LARGEST_SCALE:g}"
+            )
+        check_array("G", self.G)
         check_shape("G", self.G, (3, None))
-        check_finite("G", self.G)
+        check_finite("G", self.G, LARGEST)
         check_shape("Q", self.Q, (3, 3))
         check_covariance("Q", self.Q)
 
@@ -51,11 +64,7 @@ class Unicycle:
 
         R turns by the yaw, d is the displacement in the body frame, and F = d pose' / d pose.
         """
-        if state.mean.shape[-1] != self.state_dim or actions.shape[-1] != self.action_dim:
-            raise InputError(
-                f"states of shape {state.mean.shape} and actions of shape {actions.shape}; allowed are "
-                f"(..., {self.state_dim}) and (..., {self.action_dim})"
-            )
+        check_step(self, state, actions)
         turn = rotation(state.mean[..., YAW])
         moved = np.einsum("...ij,...j->...i", turn, self.displacement(actions))
         F = np.broadcast_to(np.eye(3), (*moved.shape, 3)).copy()
@@ -115,6 +124,8 @@ def body_velocity(displacement: Floats, dt: float) -> Floats:
 
 def unicycle(dt: float, Q: Floats, *, speed_gain: float = 1.0, turn_gain: float = 1.0) -> Unicycle:
     """Actions (speed [m/s], turn rate [rad/s]); the gains are what the ground lets through of them."""
+    check_number("speed_gain", speed_gain)
+    check_number("turn_gain", turn_gain)
     return Unicycle(dt, np.array([[speed_gain, 0.0], [0.0, 0.0], [0.0, turn_gain]]), Q)
 
 
@@ -128,10 +139,14 @@ def differential_drive(
     turn_gain: float = 1.0,
 ) -> Unicycle:
     """Actions (left, right wheel speed [rad/s]) of a robot that steers by their difference."""
-    if not (0 < wheel_radius < np.inf and 0 < baseline < np.inf):
+    given = {"wheel_radius": wheel_radius, "baseline": baseline}
+    for name, value in (given | {"speed_gain": speed_gain, "turn_gain": turn_gain}).items():
+        check_number(name, value)
+    if not all(SHORTEST <= value <= LARGEST_SCALE for value in given.values()):
         raise InputError(
             f"wheel_radius={wheel_radius}, baseline={baseline}; allowed are positive numbers of metres"
         )
-    ahead = speed_gain * wheel_radius / 2
-    turn = turn_gain * wheel_radius / baseline
+    # As floats, of which the largest becomes infinite and is refused.
+    ahead = float(speed_gain) * float(wheel_radius) / 2
+    turn = float(turn_gain) * float(wheel_radius) / float(baseline)
     return Unicycle(dt, np.array([[ahead, ahead], [0.0, 0.0], [-turn, turn]]), Q)

@@ -20,9 +20,11 @@ from ocular.encoding.kernels import (
     make_scratch,
 )
 from ocular.encoding.tables import build_tables
-from ocular.errors import InputError, check_finite, check_shape
-from ocular.records import Floats, FootprintGeometry, Labels, check_labels
+from ocular.errors import InputError, check_array, check_finite, check_shape, check_type, check_whole, shown
+from ocular.records import Floats, FootprintGeometry, Labels, check_labels, for_kernels
 
+MOST_THREADS = 1024
+LARGEST_WEIGHT = 1e6  # so that no latent leaves single precision
 STRIDE = 8  # three convolutions of stride 2
 
 
@@ -48,7 +50,14 @@ class ConvEncoder:
 
     def __post_init__(self) -> None:
         check_labels(self.labels)
+        check_type("geometry", self.geometry, FootprintGeometry)
         check_encodable(self.geometry)
+        for each in (self.kernels, self.biases):
+            if not isinstance(each, tuple) or len(each) != len(CHANNELS):
+                raise InputError(f"the encoder has weights {shown(each)}; allowed are {len(CHANNELS)} arrays")
+        for name, array in self.to_arrays().items():
+            check_array(f"the encoder's {name}", array)
+        check_shape("the encoder's offset", self.offset, (None,))
         positions = (self.geometry.angles // STRIDE) * (self.geometry.ranges // STRIDE)
         shapes: dict[str, tuple[int | None, ...]] = {"offset": (None,)}
         shapes["projection"] = (len(self.offset), CHANNELS[-1] * positions)
@@ -60,7 +69,7 @@ class ConvEncoder:
             if array.dtype != np.float32:
                 raise InputError(f"the encoder's {name} has dtype {array.dtype}; allowed is float32")
             check_shape(f"the encoder's {name}", array, shapes[name])
-            check_finite(f"the encoder's {name}", array)
+            check_finite(f"the encoder's {name}", array, LARGEST_WEIGHT)
 
     @property
     def dim(self) -> int:
@@ -81,6 +90,8 @@ class ConvEncoder:
 
     def encode(self, cells: Labels, *, threads: int = 1) -> Floats:
         """Latents (n, dim) of label images (n, angles, ranges): the same bits whatever n and threads."""
+        check_array("footprint cells", cells)
+        check_whole("threads", threads, most=MOST_THREADS)
         if cells.dtype != np.uint8:
             raise InputError(f"footprint cells have dtype {cells.dtype}; allowed is uint8")
         if threads < 1:
@@ -91,7 +102,7 @@ class ConvEncoder:
             names = ", ".join(f"{i}={name}" for i, name in enumerate(self.labels))
             raise InputError(f"footprint cells hold the label {highest}; allowed are {names}")
         tables = self.tables
-        cells = np.ascontiguousarray(cells)
+        cells = for_kernels(cells)
         out = np.empty((len(cells), self.dim))
         if threads == 1:
             encode_many(cells, tables, out)
@@ -107,7 +118,7 @@ class ConvEncoder:
 
     def encode_into(self, cells: Labels, scratch: Scratch, out: Floats) -> None:
         """The latent of one footprint (angles, ranges), checked before, without new memory: the same bits."""
-        encode_one(np.ascontiguousarray(cells), self.tables, scratch, out)
+        encode_one(for_kernels(cells), self.tables, scratch, out)
 
     def to_arrays(self) -> dict[str, npt.NDArray[np.float32]]:
         """The weights by name; labels and geometry are the caller's to store."""

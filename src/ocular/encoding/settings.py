@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ocular.errors import InputError
+from ocular.errors import InputError, check_number, check_whole
 
 CHECKPOINT_KIND, CHECKPOINT_VERSION = "autoencoder training", 1  # of the sealed file of a training under way
 FEWEST = 20  # distinct footprints below which a held-out tenth says nothing
@@ -24,6 +24,10 @@ class TrainingSettings:
     warm_up: float = 0.1  # share of the steps in which the rate rises
 
     def __post_init__(self) -> None:
+        for name in ("latent_dim", "epochs", "patience", "batch", "most_footprints"):
+            check_whole(name, getattr(self, name))
+        check_number("learning_rate", self.learning_rate)
+        check_number("warm_up", self.warm_up)
         for name in ("latent_dim", "epochs", "patience", "batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} is {getattr(self, name)}; allowed is at least 1")

@@ -27,13 +27,26 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ocular.errors import InputError, check_choice, check_shape
+from ocular.errors import (
+    InputError,
+    check_array,
+    check_choice,
+    check_names,
+    check_number,
+    check_shape,
+    check_type,
+    check_whole,
+)
 from ocular.footprint.classes import ClassTable
-from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels
+from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels, for_kernels
 
 Float32s = npt.NDArray[np.float32]
 Int32s = npt.NDArray[np.int32]
 HALF = np.float32(0.5)  # [cells]; a point is in the first cell whose centre it does not lie behind
+FOCAL_LENGTHS = 1e-3, 1e9  # [pixels]; beyond, tangents leave single precision
+NARROWEST = 1e-6  # [rad], field of view of a camera
+HIGHEST = 1e6  # [m]
+MOST_PIXELS = 2**16  # along a side of an image
 NOWHERE = -1  # the pixel of a cell that no pixel shows, the bearing of a pixel outside the field of view
 
 
@@ -49,8 +62,15 @@ class Intrinsics:
     cy: float
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.height < 1 or not (0 < self.fx < np.inf and 0 < self.fy < np.inf):
-            raise InputError(f"{self}; allowed are at least 1 x 1 pixels and positive, finite focal lengths")
+        for name in ("width", "height"):
+            check_whole(name, getattr(self, name), most=MOST_PIXELS)
+        for name in ("fx", "fy", "cx", "cy"):
+            check_number(name, getattr(self, name))
+        low, high = FOCAL_LENGTHS
+        if self.width < 1 or self.height < 1 or not (low <= self.fx <= high and low <= self.fy <= high):
+            raise InputError(
+                f"{self}; allowed are at least 1 x 1 pixels and focal lengths from {low:g} to {high:g} pixels"
+            )
         if not (0 <= self.cx <= self.width and 0 <= self.cy <= self.height):
             raise InputError(
                 f"the principal point ({self.cx}, {self.cy}) does not fit an image of {self.width} x "
@@ -60,9 +80,14 @@ class Intrinsics:
     @classmethod
     def of_field_of_view(cls, width: int, height: int, horizontal: float, vertical: float) -> Intrinsics:
         """The centred pinhole with these full angles of view [rad]."""
-        if not (0 < horizontal < np.pi and 0 < vertical < np.pi):
+        for name, value in {"width": width, "height": height}.items():
+            check_whole(name, value)
+        for name, angle in {"horizontal": horizontal, "vertical": vertical}.items():
+            check_number(name, angle)
+        if not (NARROWEST < horizontal < np.pi and NARROWEST < vertical < np.pi):
             raise InputError(
-                f"a field of view of {horizontal} x {vertical} rad; allowed is more than 0 and less than pi"
+                f"a field of view of {horizontal} x {vertical} rad; allowed is more than {NARROWEST:g} and "
+                "less than pi"
             )
         return cls(
             width=width,
@@ -83,10 +108,13 @@ class Camera:
     pitch: float  # downwards from the horizontal [rad]
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.height) and abs(self.pitch) <= np.pi / 2):
+        check_type("intrinsics", self.intrinsics, Intrinsics)
+        check_number("height", self.height)
+        check_number("pitch", self.pitch)
+        if not (abs(self.height) <= HIGHEST and abs(self.pitch) <= np.pi / 2):
             raise InputError(
-                f"a camera at height {self.height} m, pitch {self.pitch} rad; allowed are a finite height "
-                "and a pitch from -pi/2 to pi/2"
+                f"a camera at height {self.height} m, pitch {self.pitch} rad; allowed are at most "
+                f"{HIGHEST:g} m up or down, and a pitch from -pi/2 to pi/2"
             )
 
     @cached_property
@@ -123,6 +151,10 @@ class Projector:
     tolerance: float = 0.25  # of a ground pixel's depth, relative
 
     def __post_init__(self) -> None:
+        check_type("camera", self.camera, Camera)
+        check_type("geometry", self.geometry, FootprintGeometry)
+        check_type("table", self.table, ClassTable)
+        check_number("tolerance", self.tolerance)
         check_choice("depth", self.depth, ("z", "range"))
         if not 0 < self.tolerance < 1:
             raise InputError(f"tolerance is {self.tolerance}; allowed is a number between 0 and 1")
@@ -148,18 +180,19 @@ class Projector:
         size = self.camera.intrinsics.height, self.camera.intrinsics.width
         check_shape("the depth image of these intrinsics", depth, size)
         check_shape("the semantic image of these intrinsics", semantics, size)
+        check_names("classes", classes)
+        check_array("the semantic image", semantics, "iu")
         if depth.dtype.kind != "f":
             raise InputError(f"the depth image is {depth.dtype}; allowed are floating-point numbers [m]")
-        if semantics.dtype.kind not in "ui":
-            raise InputError(f"the semantic image is {semantics.dtype}; allowed are integers")
-        semantics = np.ascontiguousarray(semantics)
+        semantics = for_kernels(semantics)
         low, high = _extent(semantics.ravel())
         if low < 0 or high >= len(classes):
             raise InputError(
                 f"the semantic image holds {low} to {high}; allowed are 0 to {len(classes) - 1}, "
                 f"the classes {', '.join(classes)}"
             )
-        return np.ascontiguousarray(depth, np.float32), semantics, self.table.numbers(classes)
+        with np.errstate(over="ignore"):  # what is too far for single precision is infinitely far: not seen
+            return for_kernels(np.asarray(depth, np.float32)), semantics, self.table.numbers(classes)
 
     @cached_property
     def tables(self) -> tuple[Int32s, Float32s, Float32s, Int32s]:

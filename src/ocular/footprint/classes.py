@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from ocular.errors import InputError, check_choice
+from ocular.errors import InputError, check_choice, check_names, check_path, check_type
 from ocular.records import OCCUPIED, UNKNOWN, Labels, check_labels
 
 
@@ -28,11 +28,14 @@ class ClassTable:
     def __post_init__(self) -> None:
         check_labels(self.labels)
         check_choice("missing", self.missing, ("error", "unknown"))
+        check_type("label_of", self.label_of, Mapping)
+        check_names("classes", list(self.label_of))
         for name, label in self.label_of.items():
             check_choice(f"the label of the class {name!r}", label, self.labels)
 
     def numbers(self, classes: Sequence[str]) -> Labels:
         """The label of each of these classes, as a number: classes (n,) -> (n,)."""
+        check_names("classes", classes)
         for name in classes:
             if name not in self.label_of and self.missing == "error":
                 raise InputError(
@@ -46,11 +49,14 @@ def load_classes(
     path: str | Path, labels: tuple[str, ...] | None = None, missing: Literal["error", "unknown"] = "error"
 ) -> ClassTable:
     """A table from a TOML file with lines such as `kerb = "OCCUPIED"`; its own labels, unless told others."""
+    check_path("path", path)
     path = Path(path)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"there is no class table {path.name}; allowed is a TOML file") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; allowed is a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name} is not a TOML file: {error}") from error
     if labels is None:

@@ -6,9 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ocular.errors import InputError, check_choice, check_finite
+from ocular.errors import (
+    LARGEST,
+    InputError,
+    check_array,
+    check_choice,
+    check_finite,
+    check_number,
+    check_type,
+)
 from ocular.records import Floats, Labels, check_labels
 
+FINEST, COARSEST = 1e-9, 1e9  # [m]
 MOST_CELLS = 2**31  # the scan numbers them by 32-bit integers
 
 
@@ -24,6 +33,13 @@ class LabelGrid:
 
     def __post_init__(self) -> None:
         check_labels(self.names)
+        check_array("grid labels", self.labels)
+        check_number("grid resolution", self.resolution)
+        check_type("grid origin", self.origin, (tuple, list))
+        if len(self.origin) != 2:
+            raise InputError(f"grid origin is {self.origin}; allowed are two numbers [m]")
+        for value in self.origin:
+            check_number("grid origin", value)
         check_choice("the label outside the grid", self.outside, self.names)
         if self.labels.dtype != np.uint8 or self.labels.ndim != 2 or not self.labels.size:
             raise InputError(
@@ -39,9 +55,9 @@ class LabelGrid:
         if highest >= len(self.names):
             names = ", ".join(f"{i}={name}" for i, name in enumerate(self.names))
             raise InputError(f"grid cells hold the label {highest}; allowed are {names}")
-        if not 0 < self.resolution < np.inf:
+        if not FINEST <= self.resolution <= COARSEST:
             raise InputError(f"grid resolution is {self.resolution} m; allowed is a positive number")
-        check_finite("grid origin", np.asarray(self.origin))
+        check_finite("grid origin", np.asarray(self.origin), LARGEST)
 
     @property
     def size(self) -> tuple[float, float]:
@@ -56,7 +72,11 @@ class LabelGrid:
 
     def at(self, points: Floats) -> Labels:
         """The label at each point (..., 2) [m]; a point on an edge belongs to the cell above or right."""
-        cells = (points - np.asarray(self.origin)) * (1.0 / self.resolution)
+        check_array("points", points)
+        if points.shape[-1:] != (2,):
+            raise InputError(f"points have shape {points.shape}; allowed is (..., 2)")
+        with np.errstate(over="ignore", invalid="ignore"):  # what is infinitely far is outside
+            cells = (points - np.asarray(self.origin)) * (1.0 / self.resolution)
         return self.at_cells(cells[..., 0], cells[..., 1])
 
     def at_cells(self, columns: Floats, rows: Floats) -> Labels:

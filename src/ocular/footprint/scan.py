@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numba import njit
 
-from ocular.errors import InputError, check_finite, check_shape
+from ocular.errors import InputError, check_array, check_finite, check_shape, check_type, check_whole
 from ocular.footprint.grid import LabelGrid
-from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels
+from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels, for_kernels
+
+MOST_THREADS = 1024
 
 
 def scan(
@@ -24,18 +26,23 @@ def scan(
     threads: int = 1,
 ) -> Labels:
     """Footprints (n, angles, ranges): a ray ends in the first OCCUPIED cell, all behind it is UNKNOWN."""
+    check_type("grid", grid, LabelGrid)
+    check_type("geometry", geometry, FootprintGeometry)
     check_shape("positions", positions, (None, 2))
     check_shape("headings", headings, (len(positions),))
-    check_finite("positions", positions)
-    check_finite("headings", headings)
+    for name, array in {"positions": positions, "headings": headings}.items():
+        check_array(name, array)
+        check_finite(name, array)
+    check_whole("threads", threads, most=MOST_THREADS)
     if threads < 1:
         raise InputError(f"threads is {threads}; allowed is at least 1")
     out = np.empty((len(positions), geometry.angles, geometry.ranges), np.uint8)
-    positions = np.ascontiguousarray(positions, np.float64)
+    positions = for_kernels(np.asarray(positions, np.float64))
     # NumPy's cosine and the compiler's may differ in the last bit, so the kernel is given NumPy's.
+    headings = headings.astype(np.float64)
     directions = np.stack([np.cos(headings), np.sin(headings)], axis=1)
     shared = (
-        np.ascontiguousarray(grid.labels),
+        for_kernels(grid.labels),
         1.0 / grid.resolution,
         float(grid.origin[0]),
         float(grid.origin[1]),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ocular.errors import check_names, check_type
 from ocular.records import OCCUPIED, UNKNOWN, FootprintGeometry, Footprints
 
 SMALLEST = FootprintGeometry(angles=8, ranges=8)  # that can be encoded; there is nothing to resolve
@@ -13,6 +14,8 @@ SMALLEST = FootprintGeometry(angles=8, ranges=8)  # that can be encoded; there i
 
 def uniform_footprints(grounds: Sequence[str], geometry: FootprintGeometry = SMALLEST) -> Footprints:
     """One footprint a ground, in this order: the index into them is what a transition sees."""
+    check_names("grounds", grounds)
+    check_type("geometry", geometry, FootprintGeometry)
     labels = (OCCUPIED, UNKNOWN, *(name for name in grounds if name not in (OCCUPIED, UNKNOWN)))
     numbers = np.array([labels.index(name) for name in grounds], np.uint8)
     shape = (len(numbers), geometry.angles, geometry.ranges)

@@ -33,12 +33,13 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 
 from ocular.conformal import CellScores
-from ocular.errors import InputError, check_shape
+from ocular.errors import InputError, check_array, check_number, check_shape, check_whole
 from ocular.monitor.bets import bets
 from ocular.records import Floats
 
 WAKING = 30.0  # [steps]: a change in the first few dozen steps is found fastest
 ROOM = 1000  # scores by which a cell's references grow; of 8 bytes each
+MOST_RUNS = 2**24
 DROWSY = 0.01  # share of the awake capital that falls asleep in a step
 
 
@@ -48,6 +49,7 @@ class TestMartingale:
     __test__ = False  # not a test case, whatever pytest thinks of its name
 
     def __init__(self, kind: str = "mixture", runs: int = 1) -> None:
+        check_whole("runs", runs, 1, MOST_RUNS)
         self._bets = bets(kind)
         count = self._bets(np.ones(1)).shape[-1]
         self._awake = np.zeros((runs, count))  # shares of the capital; what is missing to 1 is asleep
@@ -57,6 +59,7 @@ class TestMartingale:
 
     def update(self, p: Floats) -> Floats:
         """Bet on these p-values (runs,), NaN for a run that sits this step out; log capitals (runs,)."""
+        check_array("p", p)
         check_shape("p", p, self.log_capital.shape)
         playing = ~np.isnan(p)
         if not ((p[playing] > 0) & (p[playing] <= 1)).all():
@@ -85,6 +88,7 @@ class References:
 
     def rank(self, cell: int, score: float) -> float:
         """The smoothed p-value of a new score in its cell, which it joins: uniform if nothing has changed."""
+        check_number("score", score)
         if not score >= 0:
             raise InputError(f"the score is {score}; allowed is 0 to infinity")
         calibrated = self._scores.of_cell(cell)

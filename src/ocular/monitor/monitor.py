@@ -18,7 +18,15 @@ from scipy.special import chdtrc
 
 from ocular.calibrators import Calibration
 from ocular.conformal import CellScores, squared_mahalanobis
-from ocular.errors import InputError, check_probability, check_shape
+from ocular.errors import (
+    InputError,
+    check_array,
+    check_number,
+    check_probability,
+    check_shape,
+    check_type,
+    check_whole,
+)
 from ocular.monitor.martingale import References, TestMartingale
 from ocular.records import Floats, Indices, Labels
 from ocular.seeds import stream
@@ -69,7 +77,10 @@ class Monitor:
         bets: str = "mixture",
         seed: int = 0,  # of the draws that break ties between scores
     ) -> None:
+        check_type("calibration", calibration, Calibration)
         check_probability("delta", delta)
+        check_probability("alpha", alpha)
+        check_whole("seed", seed, 0)
         self.calibration = calibration
         self.grounds = np.full(calibration.partition.n_cells, RIGHT)  # of a model that is taken at its word
         self._references: References | None = None
@@ -89,6 +100,8 @@ class Monitor:
 
     def observe(self, step: Step) -> Reading:
         """Take a step into account: what was seen and done, and what came of it."""
+        check_type("step", step, Step)
+        check_array("next_state", step.next_state)
         check_shape("next_state", step.next_state, (self.calibration.model.state_dim,))
         inputs = self.calibration.one_input(step.state, step.action, step.heading, step.cells)
         prediction = self.calibration.predict(inputs)
@@ -97,6 +110,8 @@ class Monitor:
 
     def score(self, cell: int, score: float) -> Reading:
         """The same where cell and score are known already."""
+        check_whole("cell", cell)
+        check_number("score", score)
         if not 0 <= cell < len(self.grounds):
             raise InputError(f"the cell is {cell}; allowed are 0 to {len(self.grounds) - 1}")
         ground, p = int(self.grounds[cell]), self.p_value(cell, score)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ocular.errors import DamagedFileError, InputError, check_shape
+from ocular.errors import DamagedFileError, InputError, check_array, check_shape, check_type
 from ocular.monitor.windows import count_labels, cover, farthest, sectors, thin
 from ocular.records import Floats, FootprintGeometry, Footprints, Indices, Labels, check_labels
 from ocular.sealed import read_sealed, write_sealed
@@ -53,6 +53,7 @@ class Novelty:
     @classmethod
     def fit(cls, footprints: Footprints, seed: int) -> Novelty:
         """Learn one half of the distinct footprints, and calibrate on the other."""
+        check_type("footprints", footprints, Footprints)
         # In the order of their checksums, so that neither repetitions nor the order given matter.
         distinct = {sha256(image.tobytes()).digest(): row for row, image in enumerate(footprints.cells)}
         if len(distinct) < FEWEST:
@@ -74,7 +75,12 @@ class Novelty:
 
     def score(self, cells: Labels) -> Indices:
         """How new each footprint (n, angles, ranges) is, in pixels of a sector; most for an unknown label."""
+        check_array("footprint cells", cells, "u")
+        if cells.dtype != np.uint8:
+            raise InputError(f"footprint cells have dtype {cells.dtype}; allowed is uint8")
         check_shape("footprint cells", cells, (None, self.geometry.angles, self.geometry.ranges))
+        if not len(cells):
+            return np.empty(0, np.int64)
         pixels = sectors(thin(cells))
         pixels = np.ascontiguousarray(pixels.reshape(*pixels.shape[:2], -1))
         counts = count_labels(pixels.reshape(-1, pixels.shape[2]), len(self.labels))

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from types import NoneType
 from typing import Literal, get_args
 
 import numpy as np
 
 from ocular.calibrators import Calibration
-from ocular.errors import check_choice, check_probability
+from ocular.errors import check_array, check_choice, check_probability, check_type
 from ocular.monitor.monitor import GROUNDS, MODEL_ERRS, Monitor, Reading, Step
 from ocular.monitor.novelty import Novelty
 from ocular.records import Floats, Labels
@@ -62,6 +63,8 @@ class Policy:
         delta: float = 0.01,
         seed: int = 0,
     ) -> None:
+        check_type("responses", responses, Responses)
+        check_type("novelty", novelty, (Novelty, NoneType))
         self.monitor = Monitor(calibration, delta=delta, alpha=alpha, seed=seed)
         self.responses, self.novelty = responses, novelty
         self.new_in_view = False
@@ -80,6 +83,7 @@ class Policy:
         """What is in view now (angles, ranges)."""
         if self.novelty is None or self.responses.new == "keep":
             return
+        check_array("cells", cells)
         new = bool(self.novelty.p_values(cells[None])[0] <= self.responses.new_below)
         if new != self.new_in_view:
             self.new_in_view = new

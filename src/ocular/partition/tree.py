@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from ocular.errors import InputError, check_finite, check_shape
+from ocular.errors import InputError, check_array, check_finite, check_shape, check_type, check_whole
 from ocular.records import Floats, Indices
 
 LEAF = -1
@@ -24,6 +24,8 @@ class TreeSettings:
     min_leaf: int = 300
 
     def __post_init__(self) -> None:
+        check_whole("max_depth", self.max_depth)
+        check_whole("min_leaf", self.min_leaf)
         if self.max_depth < 1 or self.min_leaf < 1:
             raise InputError(
                 f"max_depth={self.max_depth}, min_leaf={self.min_leaf}; allowed is at least 1 each"
@@ -68,9 +70,16 @@ class TreePartition:
     @classmethod
     def fit(cls, features: Floats, targets: Floats, settings: TreeSettings, seed: int) -> TreePartition:
         """CART: axis-aligned splits that leave the least variance of the targets in the cells."""
+        check_array("features", features)
+        check_array("targets", targets)
+        check_shape("targets", targets, (None,))
         check_shape("features", features, (len(targets), None))
-        check_finite("features", features)
+        check_type("settings", settings, TreeSettings)
+        check_whole("seed", seed, 0, 2**32 - 1)
+        check_finite("features", features, float(np.finfo(np.float32).max))
         check_finite("targets", targets)
+        if not features.shape[1]:
+            raise InputError("features have no column; allowed is at least one")
         if len(targets) < 2 * settings.min_leaf:
             raise InputError(
                 f"{len(targets)} points to grow a tree with {settings.min_leaf} points a leaf; allowed are "
@@ -108,6 +117,7 @@ class TreePartition:
 
     def apply(self, features: Floats) -> Indices:
         """Cell of each row; the same as scikit-learn's `apply`, renumbered."""
+        check_array("features", features)
         check_shape("features", features, (None, self.n_features))
         with np.errstate(over="ignore"):  # what becomes infinite is refused below
             rows = np.ascontiguousarray(features, dtype=np.float32)

@@ -12,12 +12,23 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ocular.errors import InputError, check_finite, check_shape
+from ocular.errors import InputError, check_array, check_finite, check_number, check_shape, check_type
 from ocular.footprint import LabelGrid
 from ocular.planning.distance import Float32s, Int16s, update_distances
-from ocular.records import OCCUPIED, UNKNOWN, Floats, FootprintGeometry, Labels, check_labels
+from ocular.records import (
+    FARTHEST,
+    NEAREST,
+    OCCUPIED,
+    UNKNOWN,
+    Floats,
+    FootprintGeometry,
+    Labels,
+    check_labels,
+    for_kernels,
+)
 
 MOST_VOTES = np.uint32(2**32 - 1)  # a robot that stands still for a week gives a cell as many
+MOST_CELLS = 2**26
 TILE = 8  # cells along a side of the tiles whose last change is remembered
 
 
@@ -45,8 +56,11 @@ class BeliefMap:
     ) -> None:
         """`extent` (x0, y0, x1, y1) [m] reserves room: a map of known size need not grow while driving."""
         check_labels(names)
-        if not 0 < resolution < np.inf:
-            raise InputError(f"map resolution is {resolution} m; allowed is a positive number")
+        check_number("map resolution", resolution)
+        check_number("distance_cap", distance_cap)
+        resolution, distance_cap = float(resolution), float(distance_cap)
+        if not NEAREST <= resolution <= FARTHEST:
+            raise InputError(f"map resolution is {resolution} m; allowed is a positive number >= {NEAREST:g}")
         if not resolution <= distance_cap <= 16_000 * resolution:
             raise InputError(
                 f"distance_cap is {distance_cap} m; allowed is {resolution} m to {16_000 * resolution} m "
@@ -63,8 +77,13 @@ class BeliefMap:
         )  # x, y of the lower-left tile, in tiles from the point (0, 0)
         self._allocate((1, 1))
         if extent is not None:
+            check_type("map extent", extent, (tuple, list))
+            for value in extent:
+                check_number("map extent", value)
+            if len(extent) != 4:
+                raise InputError(f"map extent is {extent}; allowed is (x0, y0, x1, y1)")
             corners = np.reshape(np.asarray(extent, float), (2, 2))
-            check_finite("map extent", corners)
+            check_finite("map extent", corners, FARTHEST)
             if not (corners[0] < corners[1]).all():
                 raise InputError(f"map extent is {extent}; allowed is (x0, y0, x1, y1) with x0 < x1, y0 < y1")
             self._first_tile = self._tiles_of(corners[0])
@@ -96,9 +115,13 @@ class BeliefMap:
 
     def update(self, cells: Labels, geometry: FootprintGeometry, position: Floats, heading: float) -> None:
         """Count one footprint's votes: each cell that it knows, at the point of its centre."""
+        check_type("geometry", geometry, FootprintGeometry)
+        check_array("footprint cells", cells)
+        check_array("position", position)
+        check_number("heading", heading)
         check_shape("footprint cells", cells, (geometry.angles, geometry.ranges))
         check_shape("position", position, (2,))
-        check_finite("pose", np.array([*position, heading]))
+        check_finite("pose", np.array([*position, heading]), FARTHEST)
         if cells.dtype != np.uint8 or cells.max() >= len(self.names):
             raise InputError(
                 f"footprint cells are {cells.dtype} up to {cells.max()}; allowed are uint8 up to "
@@ -110,7 +133,7 @@ class BeliefMap:
         # First and last row, first and last column of the cells that became or ceased to be obstacles.
         changed = np.array([self.labels.shape[0], -1, self.labels.shape[1], -1])
         _vote(
-            cells,
+            for_kernels(cells),
             directions,
             geometry.distances / self.resolution,
             (position - self.origin) / self.resolution,
@@ -141,7 +164,11 @@ class BeliefMap:
         return np.floor(points / (TILE * self.resolution)).astype(np.int64)
 
     def _allocate(self, tiles: tuple[int, ...]) -> None:
-        rows, cols = tiles[0] * TILE, tiles[1] * TILE
+        rows, cols = int(tiles[0]) * TILE, int(tiles[1]) * TILE
+        if rows * cols > MOST_CELLS:
+            raise InputError(
+                f"a map of {rows:,} x {cols:,} cells of {self.resolution} m; allowed are {MOST_CELLS:,}"
+            )
         self.labels = np.full((rows, cols), self._unknown, np.uint8)
         self._votes: npt.NDArray[np.uint32] = np.zeros((rows, cols, len(self.names)), np.uint32)
         self.tile_version = np.zeros(tiles, np.int64)
@@ -160,8 +187,8 @@ class BeliefMap:
         before[before > 0] = np.maximum(before, size // 2)[before > 0]
         after[after > 0] = np.maximum(after, size // 2)[after > 0]
         kept = self.labels, self._votes, self.tile_version
-        self._first_tile = self._first_tile - before
         self._allocate(tuple((size + before + after)[::-1]))
+        self._first_tile = self._first_tile - before
         x, y = before * TILE
         rows, cols = kept[0].shape
         self.labels[y : y + rows, x : x + cols] = kept[0]

@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ocular.errors import InputError
+from ocular.errors import InputError, check_number
 from ocular.planning.ellipse import Obstacles, hits_obstacle, paths_hit, penetration
+
+MOST_WEIGHT = 1e9  # sums of which single precision holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,11 @@ class CostWeights:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if not 0 <= value < np.inf:
+            check_number(f"the cost weight {field.name}", value)
+            if not 0 <= value <= MOST_WEIGHT:
                 raise InputError(
-                    f"the cost weight {field.name} is {value!r}; allowed are finite numbers >= 0"
+                    f"the cost weight {field.name} is {value!r}; allowed are finite numbers >= 0, up to "
+                    f"{MOST_WEIGHT:g}"
                 )
 
 

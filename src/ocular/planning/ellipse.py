@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from ocular.errors import check_type
 from ocular.planning.belief import BeliefMap
 from ocular.records import UNKNOWN
 
@@ -35,6 +36,7 @@ class Obstacles(NamedTuple):
 
 def obstacles_of(belief: BeliefMap) -> Obstacles:
     """What the kernels read of a belief map; ask anew after each update: a map that grew has new arrays."""
+    check_type("belief", belief, BeliefMap)
     return Obstacles(
         labels=belief.labels,
         distance=belief.obstacle_distance,

@@ -21,13 +21,26 @@ import numpy as np
 from scipy.stats import chi2
 
 from ocular.dynamics import GaussianModel, LinearGaussian
-from ocular.errors import InputError, check_covariance, check_finite, check_probability, check_shape
+from ocular.errors import (
+    InputError,
+    check_array,
+    check_covariance,
+    check_finite,
+    check_number,
+    check_probability,
+    check_shape,
+    check_type,
+    check_whole,
+)
 from ocular.planning.cost import PLANAR_WEIGHTS, CostWeights
 from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, path_hits
 from ocular.planning.noise import Array32, draw_indices, perturb
 from ocular.planning.rollout import Brake, Priced, Rollout
-from ocular.planning.scale_field import ScaleField
-from ocular.records import Floats, Gaussian
+from ocular.planning.scale_field import ScaleField, check_field, check_heading
+from ocular.records import FARTHEST, Floats, Gaussian
+
+MOST_STEPS, MOST_UPDATES = 2**24, 1000
+LEAST, MOST = 1e-9, 1e9  # what single precision can make of a setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +60,24 @@ class PlannerSettings:
 
     def __post_init__(self) -> None:
         check_probability("alpha", self.alpha)
+        for name in ("samples", "horizon", "iterations", "warmup"):
+            check_whole(name, getattr(self, name))
+        for name in ("temperature", "noise", "max_action", "correlation"):
+            check_number(name, getattr(self, name))
+        check_type("weights", self.weights, CostWeights)
+        if self.samples * self.horizon > MOST_STEPS or max(self.iterations, self.warmup) > MOST_UPDATES:
+            raise InputError(
+                f"{self.samples} samples of {self.horizon} steps, updated {self.iterations} and "
+                f"{self.warmup} times; allowed are {MOST_STEPS:,} steps and {MOST_UPDATES:,} updates"
+            )
         for name, least in (("samples", 4), ("horizon", 1), ("iterations", 1), ("warmup", 0)):
             if getattr(self, name) < least:
                 raise InputError(f"{name} is {getattr(self, name)}; allowed is at least {least}")
         for name in ("temperature", "noise", "max_action"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InputError(f"{name} is {getattr(self, name)}; allowed is a positive number")
+            if not LEAST <= getattr(self, name) <= MOST:
+                raise InputError(
+                    f"{name} is {getattr(self, name)}; allowed is a positive number, {LEAST:g} to {MOST:g}"
+                )
         if not 0 <= self.correlation < 1:
             raise InputError(f"correlation is {self.correlation}; allowed is 0 <= correlation < 1")
 
@@ -76,6 +101,7 @@ class MPPI:
     def __init__(self, model: GaussianModel, state_cov: Floats, settings: PlannerSettings) -> None:
         if not isinstance(model, LinearGaussian):
             raise InputError(f"the planner was given a {type(model).__name__}; allowed is a LinearGaussian")
+        check_type("settings", settings, PlannerSettings)
         check_shape("state_cov", state_cov, (model.state_dim, model.state_dim))
         check_covariance("state_cov", state_cov)
         if model.state_dim != 4 or model.action_dim != 2:
@@ -110,8 +136,15 @@ class MPPI:
     ) -> Plan:
         """The next action; without a scale field the regions are their centres and uncertainty is ignored."""
         for name, vector, length in (("state", state, 4), ("goal", goal, 2)):
+            check_array(name, vector)
             check_shape(name, vector, (length,))
-            check_finite(name, vector)
+            check_finite(name, vector, FARTHEST)
+        check_heading(heading)
+        check_type("obstacles", obstacles, Obstacles)
+        if scale_field is not None:
+            check_field(scale_field)
+        # Of one type, for which the kernels are compiled already.
+        state, goal, heading = state.astype(np.float64), goal.astype(np.float64), float(heading)
         problem = _Problem(
             self._rollout, state, self.state_cov, heading, goal, obstacles, scale_field, self.settings
         )

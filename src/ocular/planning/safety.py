@@ -13,11 +13,23 @@ import numpy as np
 from scipy.special import chdtri
 
 from ocular.dynamics.linear import LinearGaussian
-from ocular.errors import InputError, check_finite, check_probability, check_shape
+from ocular.errors import (
+    InputError,
+    check_array,
+    check_covariance,
+    check_finite,
+    check_number,
+    check_probability,
+    check_shape,
+    check_type,
+    check_whole,
+)
 from ocular.planning.ellipse import Obstacles, ellipse, hits_obstacle, path_hits, within_seen
 from ocular.planning.rollout import Array32, Brake, Rollout
-from ocular.planning.scale_field import ScaleField
-from ocular.records import Floats, Gaussian
+from ocular.planning.scale_field import ScaleField, check_field, check_heading
+from ocular.records import FARTHEST, Floats, Gaussian
+
+MOST_CHOICES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,18 @@ class SafetyFilter:
 
     def __post_init__(self) -> None:
         check_probability("alpha", self.alpha)
-        if not 0 < self.max_action < np.inf or self.choices < 2:
+        check_type("model", self.model, LinearGaussian)
+        if (self.model.state_dim, self.model.action_dim) != (4, 2):
+            raise InputError(
+                f"the model has {self.model.state_dim} states and {self.model.action_dim} actions; allowed "
+                "are the 4 states (x, y, vx, vy) and 2 actions of a robot on a plane"
+            )
+        check_shape("state_cov", self.state_cov, (4, 4))
+        check_covariance("state_cov", self.state_cov)
+        check_number("max_action", self.max_action)
+        check_whole("choices", self.choices, most=MOST_CHOICES)
+        check_type("seen_only", self.seen_only, bool)
+        if not 0 < self.max_action <= FARTHEST or self.choices < 2:
             raise InputError(
                 f"max_action={self.max_action}, choices={self.choices}; "
                 "allowed are max_action > 0 and choices >= 2"
@@ -61,8 +84,13 @@ class SafetyFilter:
     ) -> Verdict:
         """Judge the proposed action at this state, and name the one to apply."""
         for name, vector, length in (("state", state, 4), ("action", action, 2)):
+            check_array(name, vector)
             check_shape(name, vector, (length,))
-            check_finite(name, vector)
+            check_finite(name, vector, FARTHEST)
+        check_heading(heading)
+        check_type("obstacles", obstacles, Obstacles)
+        check_field(scale_field)
+        state, action, heading = state.astype(np.float64), action.astype(np.float64), float(heading)
         candidates = np.concatenate(
             [action[None], self._alternatives(action), Brake(self.model, self.max_action).sequence(state, 1)]
         )

@@ -11,11 +11,11 @@ from numba import njit
 from ocular.calibrators import Calibration
 from ocular.calibrators.features import features
 from ocular.calibrators.levels import Levels
-from ocular.errors import InputError, check_shape
+from ocular.errors import InputError, check_array, check_number, check_shape, check_type, shown
 from ocular.partition import TreePartition
 from ocular.planning.belief import BeliefMap
 from ocular.planning.latent_field import Floating, LatentField
-from ocular.records import Floats, Labels
+from ocular.records import FARTHEST, Floats, Labels, for_kernels
 
 LANES = 32  # samples that descend a tree side by side
 
@@ -27,10 +27,24 @@ class ScaleField(Protocol):
         """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2)."""
 
 
+def check_field(field: object) -> None:
+    """Raise unless it can be asked for scales."""
+    if not callable(getattr(field, "scales", None)):
+        raise InputError(f"the scale field is {shown(field)}; allowed is one with scales()")
+
+
+def check_heading(heading: float) -> None:
+    """Raise unless it is a finite angle."""
+    check_number("heading", heading)
+    if not abs(heading) <= FARTHEST:
+        raise InputError(f"heading is {heading} rad; allowed are at most {FARTHEST:g} either way")
+
+
 class ConstantScale:
     """The same xi everywhere: NoCP and SplitCP."""
 
     def __init__(self, xi: float) -> None:
+        check_number("xi", xi)
         if not xi >= 0:
             raise InputError(f"xi is {xi!r}; allowed is a number of at least 0, infinity included")
         self.use(np.array([xi]))
@@ -82,11 +96,20 @@ class TreeScale:
 
     def refresh(self, cells: Labels, position: Floats, heading: float) -> None:
         """What the robot sees now: the first step of a plan rests on it, not on the map (Sec. 4.4)."""
+        check_array("position", position)
+        check_shape("position", position, (2,))
+        check_heading(heading)
         if self._field is not None:
+            check_array("cells", cells)
             self._seen = np.array(position), heading, self._field.encoder.encode(cells[None])
 
     def scales(self, means: Floating, headings: Floating, actions: Floating) -> Floats:
         """xi (n,) of states (n, 4), headings (n,) [rad] and actions (n, 2); poses are rounded."""
+        for name, array in (("means", means), ("headings", headings), ("actions", actions)):
+            check_array(name, array, "f")
+        check_shape("means", means, (None, 4))
+        check_shape("headings", headings, (len(means),))
+        check_shape("actions", actions, (len(means), 2))
         field = self._field
         if field is None or not len(means):
             return self.scales_given(means, headings, actions, np.empty((len(means), 0)))
@@ -119,6 +142,7 @@ class TreeScale:
         check_shape("headings", headings, (len(means),))
         check_shape("actions", actions, (len(means), 2))
         out = np.empty(len(means))
+        means, headings, actions = for_kernels(means), for_kernels(headings), for_kernels(actions)
         _scale(means, headings, actions, self._columns, latents, self._tree, self._leveled, self._levels, out)
         return out
 
@@ -127,6 +151,8 @@ def scale_field(
     calibration: Calibration, alpha: float | Fraction, belief: BeliefMap, **rounding: Any
 ) -> ConstantScale | TreeScale:
     """The scale field of a calibration at 1 - alpha; `rounding` goes to the latent field, if there is one."""
+    check_type("calibration", calibration, Calibration)
+    check_type("belief", belief, BeliefMap)
     partition = calibration.partition
     xi = calibration.scales(alpha)
     if not isinstance(partition, TreePartition):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ocular.errors import InputError
+from ocular.errors import InputError, check_number, check_whole
 from ocular.progress import progress
 from ocular.records import Floats, Footprints, Indices, Inputs, Labels, Transitions
 from ocular.worlds.map_file import PLANAR_LABELS
 from ocular.worlds.planar import Flags, PlanarWorld, heading
 
 LOOKS = 256  # between two words on the progress
+MOST_VALUES = 1000  # along an axis
 DECIMALS = 12  # of positions [m] and headings [rad]: two poses that agree in these are one pose
 
 
@@ -27,6 +28,10 @@ class GridSpec:
     max_action: float = 0.9  # on each axis [m/s^2]
 
     def __post_init__(self) -> None:
+        for name in ("positions", "velocities", "actions"):
+            check_whole(name, getattr(self, name), most=MOST_VALUES)
+        for name in ("max_speed", "max_action"):
+            check_number(name, getattr(self, name))
         if min(self.positions, self.velocities, self.actions) < 2:
             raise InputError(f"{self}; allowed are at least 2 positions, velocities and actions")
         if not (0 < self.max_speed < np.inf and 0 < self.max_action < np.inf):

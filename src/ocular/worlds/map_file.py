@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
-from ocular.errors import DamagedFileError, InputError
+from ocular.errors import DamagedFileError, InputError, check_path
 from ocular.footprint.grid import LabelGrid
 from ocular.records import OCCUPIED, UNKNOWN, Floats, Labels
 
@@ -51,6 +51,7 @@ def packaged_maps() -> tuple[str, ...]:
 
 def load_map(name_or_path: str | Path) -> PlanarMap:
     """A packaged map by its name, or any map file by its path."""
+    check_path("the map", name_or_path)
     path = Path(name_or_path)
     if str(name_or_path) in packaged_maps():
         path = PACKAGED / f"{name_or_path}.toml"
@@ -150,7 +151,7 @@ class _MapFile:
                 pixels = np.asarray(opened.convert("RGBA"))
         except FileNotFoundError as error:
             raise self.complaint("image", image, f"an existing file; there is none at {path}") from error
-        except (UnidentifiedImageError, Image.DecompressionBombError, OSError, SyntaxError) as error:
+        except Exception as error:  # each codec has errors of its own
             raise DamagedFileError(
                 f"{path.name}, the image of {self.path.name}, is not readable: {error}"
             ) from error

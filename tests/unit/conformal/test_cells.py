@@ -98,3 +98,11 @@ def test_cells_out_of_range_are_refused():
         CellScores.group(np.ones(2), np.array([0, 5]), 3)
     with pytest.raises(InputError, match="cells has shape"):
         CellScores.group(np.ones(2), np.array([0]), 3)
+
+
+def test_the_smallest_alpha_says_at_once_how_many_points_it_needs():
+    scores = CellScores(np.arange(6.0), np.array([0, 6]))
+    with pytest.warns(CalibrationWarning, match="fewer than the 9 points that alpha=0.1 needs"):
+        scores.thresholds(0.1)
+    with pytest.warns(CalibrationWarning, match="fewer than the 9{300} points that alpha=1e-300 needs"):
+        scores.thresholds(1e-300)

@@ -208,3 +208,14 @@ def test_a_count_of_votes_that_is_full_does_not_begin_again_at_zero() -> None:
         belief.update(seen, GEOMETRY, np.zeros(2), 0.0)
         belief.update(np.full_like(seen, 0), GEOMETRY, np.zeros(2), 0.0)
     assert (belief.labels[belief._votes[:, :, OCCUPIED] > 0] == OCCUPIED).all()
+
+
+def test_a_leap_too_far_for_any_map_is_refused_and_leaves_the_map_as_it_was():
+    belief = BeliefMap(NAMES, 0.05)
+    cells = np.zeros((16, 8), np.uint8)
+    belief.update(cells, GEOMETRY, np.zeros(2), 0.0)
+    labels, origin = belief.labels.copy(), belief.origin
+    with pytest.raises(InputError, match=r"a map of .* cells of 0.05 m; allowed are"):
+        belief.update(cells, GEOMETRY, np.array([9e5, -9e5]), 0.0)
+    assert belief.origin == origin
+    np.testing.assert_array_equal(belief.labels, labels)

@@ -176,10 +176,11 @@ class _Imaged(Recording):
                 key = (message.topic, place[message.topic])
                 place[message.topic] += 1
                 if key in wanted:
-                    image = (
-                        ros.metres(message.content)
-                        if message.topic == self._depth_topic
-                        else ros.pixels(message.content, ros.LABELS)
-                    )
+                    with ros.damage(self.path):
+                        image = (
+                            ros.metres(message.content)
+                            if message.topic == self._depth_topic
+                            else ros.pixels(message.content, ros.LABELS)
+                        )
                     if not isinstance(image, str):
                         yield key, image

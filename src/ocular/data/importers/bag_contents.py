@@ -83,25 +83,31 @@ def look_through(bag: ros.Bag, topics: Topics, entries: Sequence[str]) -> Conten
     roles = {getattr(topics, role): role for role in ("odometry", "command", "depth", "label", "camera")}
     total = sum(bag.counts[topic] for topic in roles)
     for message in tracked(bag.messages(list(roles)), f"looking through {bag.path.name}", total):
-        role, content = roles[message.topic], message.content
-        if role == "odometry":
-            found.odometry.add(message, ros.pose_and_twist(content))
-            found.base_frame = found.base_frame or content.child_frame_id
-        elif role == "command":
-            found.commands.add(message, ros.command(content, entries))
-        elif role == "depth":
-            found.depths.add(message, _picture(content, ros.pixels(content, ros.DEPTHS)))
-        elif role == "label":
-            image = ros.pixels(content, ros.LABELS)
-            found.labels.add(message, _picture(content, image))
-            if not isinstance(image, str):
-                mark_ids(image.ravel(), found.ids)
-        else:
-            lens, bent = ros.intrinsics(content)
-            found.lens_changes += found.lens not in (None, lens)
-            found.lens, found.bent = lens, found.bent or bent
-            found.camera_frame = found.camera_frame or content.header.frame_id
+        with ros.damage(bag.path):
+            _take(found, roles[message.topic], message, entries)
     return found
+
+
+def _take(found: Contents, role: str, message: ros.Message, entries: Sequence[str]) -> None:
+    """Add what a message of this role says."""
+    content = message.content
+    if role == "odometry":
+        found.odometry.add(message, ros.pose_and_twist(content))
+        found.base_frame = found.base_frame or content.child_frame_id
+    elif role == "command":
+        found.commands.add(message, ros.command(content, entries))
+    elif role == "depth":
+        found.depths.add(message, _picture(content, ros.pixels(content, ros.DEPTHS)))
+    elif role == "label":
+        image = ros.pixels(content, ros.LABELS)
+        found.labels.add(message, _picture(content, image))
+        if not isinstance(image, str):
+            mark_ids(image.ravel(), found.ids)
+    else:
+        lens, bent = ros.intrinsics(content)
+        found.lens_changes += found.lens not in (None, lens)
+        found.lens, found.bent = lens, found.bent or bent
+        found.camera_frame = found.camera_frame or content.header.frame_id
 
 
 def _picture(content: Any, image: npt.NDArray[Any] | str) -> Picture:

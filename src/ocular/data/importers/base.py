@@ -96,7 +96,7 @@ class Account:
     def keep_finite(self, steps: Steps, names: Sequence[str]) -> Steps:
         """The steps without NaN or infinity in these."""
         for name in names:
-            good = np.isfinite(getattr(steps, name).reshape(len(steps), -1)).all(axis=1)
+            good = np.isfinite(getattr(steps, name)).all(axis=1)
             steps = self.keep(steps, good, f"{name.replace('_', ' ')} not finite")
         return steps
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ocular.errors import DamagedFileError, InputError
+from ocular.errors import DamagedFileError, InputError, OcularError
 
 Array = npt.NDArray[Any]
 
@@ -96,6 +96,12 @@ def open_columns(path: Path) -> Columns:
         _each(members, lambda member: _load_member(path, member)),
         _each(members, lambda member: _Member(path, member)),
     )
+
+
+def read_npy(path: Path) -> Array:
+    """The array of a .npy file."""
+    with _damage(path, "the array"):
+        return _load(path)
 
 
 def read_csv(path: Path) -> dict[str, Array]:
@@ -193,10 +199,11 @@ class _Member:
 
 @contextmanager
 def _damage(path: Path, what: str) -> Iterator[None]:
-    """Whatever goes wrong inside of a file is its damage."""
+    """Whatever goes wrong inside of a file is its damage: a codec's error, a claim beyond all memory."""
     try:
         yield
-    except (zipfile.BadZipFile, ValueError, EOFError, KeyError, OSError, csv.Error) as error:
-        if isinstance(error, InputError):
-            raise
-        raise DamagedFileError(f"cannot read {what} of {path}: {error}; allowed is a whole file") from error
+    except OcularError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise DamagedFileError(f"cannot read {what} of {path}: {why}; allowed is a whole file") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -98,8 +99,9 @@ class Replicator(Importer):
         rows = {"states": stack(self.state_columns), "actions": stack(self.action_columns)}
         if next_columns[0] in columns:
             rows["next_states"] = stack(next_columns)
-        given = {"headings": "heading", "time": "time", "run": "run", "frame": "frame"}
-        return rows | {name: columns[column] for name, column in given.items() if column in columns}
+        given = {"headings": "heading", "time": "time"}
+        rows |= {name: stack((column,))[:, 0] for name, column in given.items() if column in columns}
+        return rows | {name: columns[name] for name in ("run", "frame") if name in columns}
 
     def _classes(self, folder: Folder, frames: Mapping[int, str]) -> set[str]:
         found: set[str] = set()
@@ -148,7 +150,7 @@ def _frames(numbers: npt.NDArray[Any] | None, folder: Folder, rows: int, table: 
 def _frame_number(number: float | str) -> tuple[int, ...]:
     if isinstance(number, str):  # of a sequence: "2_0013"
         return tuple(int(part) for part in number.split("_") if part.isdigit())
-    return (int(number),) if number == number else ()
+    return (int(number),) if math.isfinite(number) else ()
 
 
 def _with_nothing(target: Target) -> Target:

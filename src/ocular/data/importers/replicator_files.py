@@ -12,6 +12,7 @@ camera looks along its -z, its y up; worlds have z up.
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,12 +20,14 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
+from ocular.data.importers.columns import read_npy
 from ocular.data.importers.seeing import DepthKind
 from ocular.errors import DamagedFileError, InputError
 from ocular.footprint import Camera, Intrinsics
 
+MOST_PIXELS = 2**16  # along a side of an image
 MOST_ROLLED = np.deg2rad(3.0)  # of a camera about its axis, which the projection does not know
 DEPTHS: dict[str, DepthKind] = {"distance_to_image_plane": "z", "distance_to_camera": "range"}
 _COLOUR = re.compile(r"\(\s*(\d+),\s*(\d+),\s*(\d+),\s*(\d+)\s*\)")
@@ -97,12 +100,13 @@ def legend(file: Path, text: str, semantic_type: str) -> Legend:
         classes = [
             value if isinstance(value, str) else str(value[semantic_type]) for value in entries.values()
         ]
-    except (ValueError, AttributeError, TypeError, KeyError) as error:
+        found = Legend(np.array(numbers, np.uint32), tuple(classes))
+    except (ValueError, AttributeError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise DamagedFileError(
             f"{file} cannot be read ({error!r}); allowed are entries such as "
             f'"(255, 0, 0, 255)": {{"{semantic_type}": "kerb"}}'
         ) from error
-    return Legend(np.array(numbers, np.uint32), tuple(classes))
+    return found
 
 
 def _number(key: str) -> int:
@@ -115,7 +119,7 @@ def read_semantics(file: Path) -> npt.NDArray[np.uint32] | None:
     try:
         with Image.open(file) as image:
             pixels = np.asarray(image if image.mode in ("RGBA", "L", "I;16", "I") else image.convert("RGBA"))
-    except (OSError, SyntaxError, UnidentifiedImageError):
+    except Exception:  # each codec has errors of its own, and whatever it trips over is the file's damage
         return None
     if pixels.ndim == 3:
         return np.ascontiguousarray(pixels).view(np.uint32)[..., 0]
@@ -133,7 +137,14 @@ def read_camera(file: Path, text: str, ground: float) -> Camera | str:
         width, height = (int(side) for side in entries["renderProductResolution"])
         scale, model = float(entries.get("metersPerSceneUnit", 1.0)), entries.get("cameraModel", "pinhole")
         pose = np.linalg.inv(view)
-    except (ValueError, KeyError, TypeError, np.linalg.LinAlgError) as error:
+        if not (1 <= width <= MOST_PIXELS and 1 <= height <= MOST_PIXELS and math.isfinite(scale)):
+            raise ValueError(f"{width} x {height} pixels, {scale} m a unit")
+        if not (np.isfinite(projection).all() and np.isfinite(pose).all()):
+            raise ValueError("matrices that are not finite")
+    except (
+        *(ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError),
+        np.linalg.LinAlgError,
+    ) as error:
         raise DamagedFileError(
             f"{file} cannot be read ({error!r}); allowed is a camera_params file"
         ) from error
@@ -142,23 +153,24 @@ def read_camera(file: Path, text: str, ground: float) -> Camera | str:
     right, ahead = pose[0, :3], -pose[2, :3]
     if abs(np.arcsin(np.clip(right[2], -1, 1))) > MOST_ROLLED:
         return f"camera rolled by more than {np.rad2deg(MOST_ROLLED):.0f} deg"
-    lens = Intrinsics(
-        width=width,
-        height=height,
-        fx=projection[0, 0] * width / 2,
-        fy=projection[1, 1] * height / 2,
-        cx=(1 - projection[2, 0]) * width / 2,
-        cy=(1 + projection[2, 1]) * height / 2,
-    )
-    over, pitch = pose[3, 2] * scale - ground, -np.arcsin(np.clip(ahead[2], -1, 1))
+    with np.errstate(over="ignore"):  # no camera has an infinite focal length or height, which is said below
+        lens = Intrinsics(
+            width=width,
+            height=height,
+            fx=projection[0, 0] * width / 2,
+            fy=projection[1, 1] * height / 2,
+            cx=(1 - projection[2, 0]) * width / 2,
+            cy=(1 + projection[2, 1]) * height / 2,
+        )
+        over, pitch = pose[3, 2] * scale - ground, -np.arcsin(np.clip(ahead[2], -1, 1))
     return Camera(lens, round(float(over), 3), round(float(pitch), 4))
 
 
 def read_depth(file: Path) -> npt.NDArray[np.float32] | None:
     """A depth image [m]; None if it cannot be read."""
     try:
-        depth = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        depth = read_npy(file)
+    except DamagedFileError:
         return None
     if depth.dtype.kind != "f":
         return None

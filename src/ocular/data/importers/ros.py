@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class Bag:
         connections = [each for each in self._reader.connections if each.topic in topics]
         if not connections:
             return
-        with _damage(self.path):
+        with damage(self.path):
             for connection, received, data in self._reader.messages(connections, start=start, stop=stop):
                 yield Message(connection.topic, received, self._reader.deserialize(data, connection.msgtype))
 
@@ -85,7 +86,7 @@ def open_bag(path: Path) -> Iterator[Bag]:
         from rosbags.typesys import Stores, get_typestore
     except ImportError as error:
         raise InputError("bags are read by rosbags, which is not installed: 'ocular[bags]'") from error
-    with _damage(path):
+    with damage(path):
         for database in path.glob("*.db3") if path.is_dir() else ():
             _check_whole(database)
         reader = AnyReader([path], default_typestore=get_typestore(Stores.LATEST))
@@ -111,8 +112,11 @@ def _check_whole(database: Path) -> None:
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """Whatever the reader of a bag trips over is the bag's damage, be it a codec's or a database's error."""
+def damage(path: Path) -> Iterator[None]:
+    """Whatever trips over the content of a bag tells of its damage: a codec, a database, a message of ours.
+
+    A bag brings the definitions of its messages, so that even a message of a known type may lack its fields.
+    """
     try:
         yield
     except OcularError:
@@ -134,7 +138,9 @@ def stamp(content: Any) -> int:
 def pose_and_twist(content: Any) -> tuple[float, ...]:
     """x, y, yaw in the world; velocity ahead, to the left and turning, in the body."""
     position, turned = content.pose.pose.position, content.pose.pose.orientation
-    norm = turned.x**2 + turned.y**2 + turned.z**2 + turned.w**2
+    norm = sum(
+        part * part for part in (turned.x, turned.y, turned.z, turned.w)
+    )  # ** would raise beyond 1e308
     if not abs(norm - 1.0) < 0.1:  # no rotation, not even one that was never set
         return (float("nan"),) * 6
     yaw = np.arctan2(2 * (turned.w * turned.z + turned.x * turned.y), norm - 2 * (turned.y**2 + turned.z**2))
@@ -201,19 +207,21 @@ def mounting(bag: Bag, base: str, camera: str) -> Mounting | None:
     """From the fixed transforms that lead from the camera (an optical frame) to the base, if they do."""
     parents: dict[str, tuple[str, Floats]] = {}
     topics = [name for name, kind in bag.topics.items() if kind in TRANSFORMS and name.endswith("tf_static")]
-    for message in bag.messages(topics):
-        for each in message.content.transforms:
-            parents[each.child_frame_id.strip("/")] = (
-                each.header.frame_id.strip("/"),
-                _matrix(each.transform),
-            )
+    with damage(bag.path):
+        for message in bag.messages(topics):
+            for each in message.content.transforms:
+                parents[each.child_frame_id.strip("/")] = (
+                    each.header.frame_id.strip("/"),
+                    _matrix(each.transform),
+                )
     pose, frame, seen = np.eye(4), camera.strip("/"), set[str]()
     while frame != base.strip("/"):
         if frame not in parents or frame in seen:
             return None
         seen.add(frame)
         frame, step = parents[frame]
-        pose = step @ pose
+        with np.errstate(over="ignore", invalid="ignore"):  # which no camera's height can be, as is said then
+            pose = step @ pose
     right, ahead = pose[:3, 0], pose[:3, 2]
     return Mounting(
         height=float(pose[2, 3]),
@@ -225,7 +233,8 @@ def mounting(bag: Bag, base: str, camera: str) -> Mounting | None:
 
 def _matrix(transform: Any) -> Floats:
     q, t = transform.rotation, transform.translation
-    x, y, z, w = np.array([q.x, q.y, q.z, q.w]) / np.sqrt(q.x**2 + q.y**2 + q.z**2 + q.w**2)
+    norm = math.sqrt(sum(part * part for part in (q.x, q.y, q.z, q.w)))
+    x, y, z, w = np.array([q.x, q.y, q.z, q.w]) / (norm if 0 < norm < math.inf else math.nan)
     return np.array(
         [
             [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w), t.x],

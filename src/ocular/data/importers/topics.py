@@ -35,7 +35,7 @@ def list_topics(path: Path) -> list[Topic]:
     check_exists(path)
     with ros.open_bag(path) as bag:
         encodings = {
-            name: next((m.content.encoding for m in bag.messages([name])), "")
+            name: next((str(getattr(m.content, "encoding", "")) for m in bag.messages([name])), "")
             for name, kind in bag.topics.items()
             if kind in ros.IMAGES
         }

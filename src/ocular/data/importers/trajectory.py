@@ -45,8 +45,9 @@ def steps_of(
         if "time" in columns:
             if dt is None:
                 raise InputError("there are times, but no time step; allowed is a positive one (--dt) [s]")
-            apart = (columns["time"][1:] - columns["time"][:-1])[follows]
-            good = np.abs(apart - dt) <= tolerance
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is no time step either
+                apart = np.diff(columns["time"])[follows]
+                good = np.abs(apart - dt) <= tolerance
             steps = account.keep(steps, good, f"next row not {dt} s later, to {tolerance} s")
         account.notes.append(f"{len(np.unique(runs))} runs, the last row of each without a next state")
     steps = account.keep_finite(steps, ("states", "actions", "next_states"))
@@ -69,7 +70,8 @@ def headings_of(states: Floats, runs: npt.NDArray[np.int64]) -> Floats:
             f"states have {states.shape[1]} entries and there are no headings; allowed without them are "
             "(x, y, yaw) and (x, y, vx, vy)"
         )
-    moving = np.hypot(states[:, 2], states[:, 3]) > RESTING
+    with np.errstate(over="ignore", invalid="ignore"):
+        moving = np.hypot(states[:, 2], states[:, 3]) > RESTING
     last = np.maximum.accumulate(np.where(moving, np.arange(len(states)), -1))
     known = (last >= 0) & (runs[last] == runs)
     headings = np.arctan2(states[last, 3], states[last, 2])

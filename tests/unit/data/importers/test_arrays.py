@@ -1,3 +1,5 @@
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -173,6 +175,39 @@ def test_files_that_are_cut_short_or_hold_code_are_refused(rng, tmp_path):
     (folder / "footprints.npy").write_bytes(whole_file[:-1])
     with pytest.raises(DamagedFileError, match="cannot read footprints"):
         Arrays().plan(folder, TARGET)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"'shape': (12, 4), }", b"'shape': (12, 4,   "),  # a header that does not end
+        (b"'shape': (12, 4), }" + 9 * b" ", b"'shape': (9999999999999, 4)}"),  # more than any memory holds
+        (b"'<f8'", b"'<f9'"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["npz", "folder"])
+def test_headers_that_are_none_or_claim_too_much_are_refused(rng, tmp_path, before, after, kind):
+    folder = saved(tmp_path, columns(rng), kind="folder")
+    file = folder / "states.npy"
+    assert before in file.read_bytes()
+    file.write_bytes(file.read_bytes().replace(before, after))
+    if kind == "npz":
+        with zipfile.ZipFile(tmp_path / "logs.npz", "w") as archive:
+            for each in folder.iterdir():
+                archive.write(each, each.name)
+    with pytest.raises(DamagedFileError, match=r"cannot read states of .*; allowed is a whole file"):
+        Arrays().plan(tmp_path / "logs.npz" if kind == "npz" else folder, TARGET)
+
+
+def test_numbers_at_the_ends_of_their_range_are_read(rng, tmp_path):
+    states = rng.normal(size=(12, 4))
+    states[0, 2:] = 1.7e308
+    time = np.array([*range(10), -1.7e308, 1.7e308])
+    given = columns(rng, states=states, next_states=None, time=time)
+    assert len(Arrays(dt=1.0).plan(saved(tmp_path, given), TARGET).steps) == 9
+    nothing = {name: values[:0] for name, values in columns(rng).items() if name != "labels"}
+    none = Arrays().plan(saved(tmp_path, columns(rng, **nothing)), TARGET)
+    assert len(none.steps) == 0
 
 
 def test_no_more_than_a_part_is_read_at_a_time(rng, tmp_path, monkeypatch):

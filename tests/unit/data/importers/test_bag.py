@@ -8,7 +8,7 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin
 from tests.support.bags import SECOND, TOPICS, Event, mounted, write_bag
 
-from ocular.data.importers import Bag, Target, import_recordings, list_topics
+from ocular.data.importers import Bag, Target, import_recordings, list_topics, ros
 from ocular.data.store import TransitionStore
 from ocular.errors import DamagedFileError, InputError
 from ocular.footprint import Camera, ClassTable, Intrinsics
@@ -264,6 +264,21 @@ def test_cameras_that_are_not_known_or_askew_are_refused(plan, tmp_path):
         OPTIONS.plan(write_bag(tmp_path / "two", two, 2), TARGET)
     with pytest.raises(InputError, match="no topic '/camera/depth/camera_info'"):
         OPTIONS.plan(write_bag(tmp_path / "none", without(events, "camera"), 2), TARGET)
+
+
+def test_rotations_that_are_none_are_left_out(tmp_path):
+    events = drive(1.0)
+    none = [("base_link", "camera_optical", (0, 0, 1), turned) for turned in ((0, 0, 0, 0), (1e200, 0, 0, 0))]
+    for number, transform in enumerate(none):
+        with pytest.raises(InputError, match="a camera at height nan m"):
+            OPTIONS.plan(_bag(tmp_path / str(number), events, [transform]), TARGET)
+
+
+def test_a_message_that_is_defined_otherwise_is_refused(tmp_path, monkeypatch):
+    path = write_bag(tmp_path / "drive", drive(1.0), 2)
+    monkeypatch.setattr(ros, "pose_and_twist", lambda content: content.attitude)
+    with pytest.raises(DamagedFileError, match=r"cannot read .*drive: .* has no attribute 'attitude'"):
+        OPTIONS.plan(path, TARGET)
 
 
 def _bag(path, events, transforms):

@@ -61,7 +61,10 @@ def frame(folder, name, *, pixels=None, labels=None, depth=None, params=None):
     (folder / f"camera_params_{name}.json").write_text(json.dumps(params or camera()))
 
 
-def table(folder, rows, header="x,y,vx,vy,ax,ay,next_x,next_y,next_vx,next_vy,frame"):
+HEADER = "x,y,vx,vy,ax,ay,next_x,next_y,next_vx,next_vy,frame"
+
+
+def table(folder, rows, header=HEADER):
     (folder / "states.csv").write_text("\n".join([header, *rows]) + "\n")
 
 
@@ -199,6 +202,11 @@ def test_other_layouts_of_folders(folder, tmp_path):
         (lambda f: table(f, []), "has 1 lines"),
         (lambda f: table(f, [row(0, x="a")]), "the column x has no number"),
         (lambda f: table(f, [row(0)[:-2]], "x,y,vx,vy,ax,ay,next_x,next_y,next_vx,next_vy"), "1 rows for 4"),
+        (lambda f: table(f, [row("a") for _ in range(4)], HEADER + ",heading"), "line 2, has 11"),
+        (
+            lambda f: table(f, [row(i) + ",x" for i in range(4)], HEADER + ",heading"),
+            "column heading has",
+        ),
         (lambda f: [p.unlink() for p in f.glob("distance*")], "has no distance_to_image_plane and no"),
         (lambda f: (f / "semantic_segmentation_labels_0000.json").write_text("[]"), "cannot be read"),
     ],
@@ -214,6 +222,26 @@ def test_bad_files_say_so(tmp_path):
         legend(tmp_path / "labels.json", '{"(1, 2)": {"class": "road"}}', "class")
     with pytest.raises(DamagedFileError, match='"terrain": "kerb"'):
         legend(tmp_path / "labels.json", '{"3": {"class": "road"}}', "terrain")
+    for number in ("-1", str(2**32)):
+        with pytest.raises(DamagedFileError, match="cannot be read"):
+            legend(tmp_path / "labels.json", json.dumps({number: {"class": "road"}}), "class")
+    with pytest.raises(DamagedFileError, match="cannot be read"):
+        legend(tmp_path / "labels.json", "[" * 100_000, "class")
     with pytest.raises(DamagedFileError, match="cameraProjection"):
         read_camera(tmp_path / "p.json", "{}", 0.0)
+    for spoilt, complaint in (
+        ({"renderProductResolution": [10**400, 24]}, "cannot be read"),
+        ({"metersPerSceneUnit": 1e999}, "cannot be read"),
+        ({"cameraProjection": [1e999] * 16}, "cannot be read"),
+        ({"cameraProjection": [1e308] * 16}, "focal lengths from"),
+        ({"metersPerSceneUnit": 1e308}, "allowed are at most"),
+    ):
+        with pytest.raises((InputError, DamagedFileError), match=complaint):
+            read_camera(tmp_path / "p.json", json.dumps(camera(**spoilt)), 0.0)
     assert read_semantics(tmp_path / "absent.png") is None
+
+
+def test_a_frame_that_is_no_number_has_no_files(folder):
+    table(folder, [row(frame) for frame in ("inf", "nan", "1", "1e300")])
+    recording = Replicator().plan(folder, TARGET)
+    assert recording.steps.views.tolist() == [2]
