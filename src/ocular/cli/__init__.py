@@ -93,5 +93,7 @@ def main() -> None:
         raise
     except OcularError as error:
         sys.exit(f"ocular: {error}")
+    except OSError as error:  # what the system refuses, where no message of ours came first
+        sys.exit(f"ocular: {error}")
     except KeyboardInterrupt:
         sys.exit("ocular: stopped; run the same command again to go on")

@@ -51,9 +51,9 @@ def test_provenance_records_every_run_and_refuses_another_configuration(tmp_path
     provenance = Provenance(path, {"alpha": 0.1, "grid": (1, 2)})
     provenance.check()
     for maps in (["S"], ["H"]):
-        run = provenance.start(workers=2)
-        run.record([], peak_gib=0.4)
-        run.record(maps, peak_gib=0.5)  # a run that goes on replaces its own entry
+        with provenance.start(workers=2) as run:
+            run.record([], peak_gib=0.4)
+            run.record(maps, peak_gib=0.5)  # a run that goes on replaces its own entry
     record = json.loads(path.read_text())
     assert [run["rows"] for run in record["runs"]] == [["S"], ["H"]]
     assert {"commit", "versions", "cores", "wall_seconds"} <= record["runs"][0].keys()
