@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ocular.experiments.limits import Limited, recorded
+from stress.faults import faults
 
 # Part -> its figures, made in a scratch folder; quick ones are coarser and go to out/quick.
 Part = Callable[[Path, bool], Iterator[Limited]]
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {
+    "faults": faults,
+}
 
 
 def main(arguments: list[str]) -> None:
