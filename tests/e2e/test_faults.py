@@ -1,13 +1,19 @@
 """kill -9, full and read-only disks, two processes on one output: a few of each; `make stress` does many."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 from stress import faults
 from stress.faults import Undisturbed, at_once, killed, mountable, on_full_disks, pairs, works
 from stress.verdicts import same, wrong_files
 from stress.victims import Victim, ocular, planning
+from tests.support.results import make_results
 
 from ocular.errors import InputError
 from ocular.evaluation.rows import Provenance, RowFile
+from ocular.report.video import encode
+from ocular.sealed import replacing
 from ocular.seeds import stream
 
 
@@ -59,6 +65,18 @@ def test_a_disk_that_cannot_be_written_to_is_one_clear_line(case, name, disks):
     assert figure.holds
 
 
+def test_a_video_on_a_full_disk_is_none_instead_of_a_short_one(disks):
+    pictures = np.random.default_rng(0).integers(0, 256, (50, 120, 160, 3), np.uint8)
+    path = disks / "small" / "drive.mp4"
+    with faults.small_disk(path.parent, 32 * faults.PAGE):
+        with (
+            pytest.raises(InputError, match=r"cannot write .*drive\.mp4: .*No space left on device"),
+            replacing(path) as file,
+        ):
+            encode(Path(file.name), iter(pictures), lambda _: None)
+        assert not list(path.parent.iterdir())
+
+
 @pytest.mark.usefixtures("made")
 @pytest.mark.parametrize("name", ["collect", "calibrate", "planning"])
 def test_of_two_processes_on_one_output_both_end_or_one_is_refused(scratch, name, tmp_path):
@@ -101,6 +119,7 @@ def test_rows_never_lack_their_origin(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("made")
 def test_outputs_of_the_wrong_kind_are_refused_before_the_work(scratch, tmp_path):
     store = str(scratch / "logs" / "store")
+    shown = str(make_results(scratch / "shown"))
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder").mkdir()
     fit = ("calibrate", store, "--model", "planar", "--method", "lucca", "-o")
@@ -113,7 +132,10 @@ def test_outputs_of_the_wrong_kind_are_refused_before_the_work(scratch, tmp_path
         ),
         (rows, "cannot make the folder file/planar: Not a directory"),
         (("collect", "--map", "S", "--store", "file"), "file holds no zarr.json"),
-        (("report", "--output", "file/report.html"), "cannot make the folder file: File exists"),
+        (
+            ("report", "--results", shown, "--output", "file/report.html"),
+            "cannot make the folder file: File exists",
+        ),
     ):
         victim = Victim(ocular(*arguments), tmp_path)
         assert victim.end() == 1
