@@ -99,6 +99,7 @@ def pairs(scratch: Path) -> dict[str, tuple[Work, Work]]:
         "collect": (_collect("S"), _collect("L")),
         "calibrate": (_calibrate(scratch, 0), _calibrate(scratch, 0)),
         "coverage": (coverage, partial(coverage, maps=("L",))),
+        "coverage_intermediate": (coverage, partial(coverage, output="other")),  # one waits for the other
         "planning": (planning, planning),
     }
 
@@ -199,6 +200,7 @@ def at_once(first: Work, second: Work, times: int, scratch: Path, rng: np.random
         time.sleep(rng.uniform(0, seconds / 2))
         other = Victim(second, folder)
         ends = [(victim.end(), victim) for victim in (one, other)]
+        print([c for c, _ in ends], [v.said[-200:] for _, v in ends])
         tally.as_said += all(code == 0 or (code == 1 and _said_once(who, REFUSED)) for code, who in ends)
         again = [
             Victim(work, folder).end() for work, (code, _) in zip((first, second), ends, strict=True) if code

@@ -67,10 +67,10 @@ def _train(store: Path, folder: Path) -> None:
     atomic_write_bytes(folder / "encoder.weights", weights)
 
 
-def coverage(folder: Path, maps: tuple[str, ...] = ("H",)) -> None:
+def coverage(folder: Path, maps: tuple[str, ...] = ("H",), output: str = "results") -> None:
     """The paper's coverage tables at toy size: logs, encoders, calibrations and rows."""
     settings = CoverageSettings(TINY, GridSpec(positions=6, velocities=2, actions=2), particles=50)
-    reproduce_coverage(settings, "main", maps, folder / "results", folder / "work", workers=1)
+    reproduce_coverage(settings, "main", maps, folder / output, folder / "work", workers=1)
 
 
 def planning(folder: Path) -> None:
