@@ -158,8 +158,6 @@ def on_full_disks(case: Undisturbed, disks: int, scratch: Path, rng: np.random.G
                 resize(int(share * (size - PAGE)))
                 victim = Victim(case.work, disk / "output")
                 told = victim.end() == 1 and _said_once(victim, *TOLD)
-                if not told:
-                    print("NOT TOLD", share, share * (size - PAGE), victim.said)
                 tally.as_said += told and not wrong_files(disk / "output", case.folder)
             resize(8 * size + 2**20)
             tally.faults += len(rooms)
@@ -200,7 +198,6 @@ def at_once(first: Work, second: Work, times: int, scratch: Path, rng: np.random
         time.sleep(rng.uniform(0, seconds / 2))
         other = Victim(second, folder)
         ends = [(victim.end(), victim) for victim in (one, other)]
-        print([c for c, _ in ends], [v.said[-200:] for _, v in ends])
         tally.as_said += all(code == 0 or (code == 1 and _said_once(who, REFUSED)) for code, who in ends)
         again = [
             Victim(work, folder).end() for work, (code, _) in zip((first, second), ends, strict=True) if code

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -175,7 +176,8 @@ def _remove_leftovers(path: Path, parts: dict[str, Part]) -> None:
     """Delete what killed appends left: temporaries, and a finished part that never came into the index."""
     for entry in path.iterdir():
         if entry.name not in parts and (entry / SEAL).is_file():
-            shutil.rmtree(entry)
+            # Renamed first: killed on the way, without its seal, it would be a stranger's from then on.
+            os.rename(entry, path / TEMPORARY.format(secrets.token_hex(8)))
     for entry in path.glob(TEMPORARY.format("*")):
         if entry.is_dir():
             shutil.rmtree(entry)
