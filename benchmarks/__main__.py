@@ -17,6 +17,7 @@ from ocular.experiments.jobs import gibibytes
 from ocular.experiments.limits import Limited
 
 RESULTS = Path("results")
+ROWS = RowFile(RESULTS / "benchmarks.csv", ("name",), ("name", "ours", "peer", "peer_name", "unit", "ratio"))
 
 
 def benchmarks() -> dict[str, Callable[[], Comparison]]:
@@ -59,28 +60,25 @@ def main(names: list[str]) -> None:
     unknown = sorted(set(names) - available.keys())
     if unknown:
         sys.exit(f"unknown benchmarks {unknown}; allowed are {list(available)}")
-    record = Provenance(RESULTS / "benchmarks.provenance.json", {}).start(workers=1)
-    done: list[str] = []
-    rows = RowFile(
-        RESULTS / "benchmarks.csv", ("name",), ("name", "ours", "peer", "peer_name", "unit", "ratio")
-    )
-    for name in names or available:
-        found = available[name]()
-        print(
-            f"{found.name}: {found.ours:.4g} {found.unit}; {found.peer_name}: {found.peer:.4g} {found.unit}; "
-            f"ratio {found.ratio:.2f}",
-            flush=True,
-        )
-        rows.add(
-            [
-                {
-                    **{"name": found.name, "ours": found.ours, "peer": found.peer},
-                    **{"peer_name": found.peer_name, "unit": found.unit, "ratio": found.ratio},
-                }
-            ]
-        )
-        done.append(found.name)
-        record.record(done, gibibytes({}))
+    with Provenance(RESULTS / "benchmarks.provenance.json", {}).start(workers=1) as record:
+        done: list[str] = []
+        for name in names or available:
+            found = available[name]()
+            print(
+                f"{found.name}: {found.ours:.4g} {found.unit}; "
+                f"{found.peer_name}: {found.peer:.4g} {found.unit}; ratio {found.ratio:.2f}",
+                flush=True,
+            )
+            done.append(found.name)
+            record.record(done, gibibytes({}))
+            ROWS.add(
+                [
+                    {
+                        **{"name": found.name, "ours": found.ours, "peer": found.peer},
+                        **{"peer_name": found.peer_name, "unit": found.unit, "ratio": found.ratio},
+                    }
+                ]
+            )
 
 
 if __name__ == "__main__":

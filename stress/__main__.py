@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ocular.experiments.limits import Limited, recorded
+from stress.faults import faults
 from stress.fuzzing import fuzzing
 from stress.load import queries
 from stress.soak import soak
@@ -18,6 +19,7 @@ PARTS: dict[str, Part] = {
     "load": queries,
     "soak": soak,
     "fuzzing": fuzzing,
+    "faults": faults,
 }
 
 

@@ -15,10 +15,11 @@ import math
 import os
 import secrets
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +27,9 @@ import safetensors
 import safetensors.numpy
 
 from ocular.errors import DamagedFileError, InputError, check_path
+from ocular.locks import TEMPORARY, check_file, claim_temporary, sweep_temporaries
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-TEMPORARY = ".ocular-{}.tmp"  # hidden, beside the target; a leftover is harmless and may be deleted
 
 _ENVELOPE = 1  # version of this container, apart from the version of what it holds
 _MANIFEST, _ARRAYS = "manifest.json", "arrays.safetensors"
@@ -91,15 +91,23 @@ def read_sealed(path: str | Path, *, kind: str, version: int) -> Sealed:
 
 def atomic_write_bytes(path: str | Path, data: bytes) -> None:
     """Write `data` to a temporary name in the same directory, flush it to disk, and rename it to `path`."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[BinaryIO]:
+    """A temporary file that takes the place of `path` in one step, once it is filled and on disk."""
     check_path("path", path)
     target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
-    if target.exists() and not target.is_file():  # a rename would replace even a device such as /dev/null
-        raise InputError(f"cannot write {path}: it is not a regular file; allowed is a file name")
+    check_file(target)
     temporary = target.with_name(TEMPORARY.format(secrets.token_hex(8)))
     try:
+        sweep_temporaries(target.parent)
         try:
             with open(temporary, "xb") as file:
-                file.write(data)
+                claim_temporary(file.fileno())
+                yield file
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, target)
@@ -109,7 +117,8 @@ def atomic_write_bytes(path: str | Path, data: bytes) -> None:
         sync_directory(target.parent)
     except OSError as error:
         raise InputError(
-            f"cannot write {path}: {error.strerror}; allowed is a file in an existing, writable directory"
+            f"cannot write {path}: {error.strerror or error}; "
+            "allowed is a file in an existing, writable directory with room"
         ) from error
 
 

@@ -54,7 +54,8 @@ def make_results(folder: Path, maps=("H", "U"), methods=METHODS, world="planar",
                 TrajectoryFile.under(home, name, method).add(episode, drive)
                 rows = RowFile(home / "planning.csv", ("world", "map", "method", "episode"), PLANNING)
                 rows.add([planning_row(world, name, method, episode, drive)])
-    Provenance(home / "coverage.provenance.json", {"particles": 10}).start(workers=1).record(list(maps), 0.5)
+    with Provenance(home / "coverage.provenance.json", {"particles": 10}).start(workers=1) as record:
+        record.record(list(maps), 0.5)
     return folder
 
 

@@ -70,6 +70,7 @@ class Calibrate:
         from ocular.data import join_logs
         from ocular.evaluation.account import account
         from ocular.experiments.cluster import workers_at
+        from ocular.locks import sole_file
 
         if not self.output.absolute().parent.is_dir():
             raise InputError(f"-o is {self.output}; allowed is a file in a directory that exists")
@@ -77,11 +78,12 @@ class Calibrate:
         model, state_cov = model_of(self.model)
         stores = open_stores(self.store, self.without)
         logs = join_logs(stores)  # part by part: they need not fit in memory
-        with workers_at(self.scheduler, workers=1):
-            calibration = self._with_progress(
-                "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
-            )
-        save(calibration, self.output)
+        with sole_file(self.output):
+            with workers_at(self.scheduler, workers=1):
+                calibration = self._with_progress(
+                    "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
+                )
+            save(calibration, self.output)
         left_out = self._leave_out(calibration, load_all(stores)) if self.account else []
         found = account(calibration, _counts(stores), self.alpha, left_out)
         if self.json:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from ocular.worlds.collect import GridSpec
+    from ocular.worlds.planar import PlanarWorld
 
 
 @dataclass(frozen=True)
@@ -40,25 +44,17 @@ class Collect:
 
         from ocular.data import TransitionStore
         from ocular.experiments.worlds import SETTINGS, open_map
-        from ocular.progress import progress
-        from ocular.seeds import stream
-        from ocular.worlds.collect import GridSpec, collect_transitions
-        from ocular.worlds.map_file import PLANAR_LABELS
+        from ocular.locks import sole_writer
+        from ocular.worlds.collect import GridSpec
 
         _, world = open_map(self.world, self.map)
         velocities = SETTINGS[self.world]().grid.velocities if self.velocities is None else self.velocities
-        grid = GridSpec(self.positions, velocities, self.actions)
-        if self.store.exists():
-            store = TransitionStore.open(self.store)
-        else:
-            store = TransitionStore.create(self.store, PLANAR_LABELS, world.geometry, 4, 2)
-        name = world.map.name
-        known = name in store.parts
+        grid, name = GridSpec(self.positions, velocities, self.actions), world.map.name
+        known = self.store.exists() and name in TransitionStore.open(self.store).parts
         if not known:
-            with progress(f"collecting {name}", 1) as advance:
-                rng = stream(self.seed, self.world, name, "transitions")
-                store.append(name, collect_transitions(world, grid, rng))
-                advance("done")
+            with sole_writer(self.store):
+                self._collect(world, grid)
+        store = TransitionStore.open(self.store)
         if self.json:
             parts = {part: asdict(summary) for part, summary in store.summary().items()}
             print(json.dumps({"store": str(self.store), "collected": not known, "parts": parts}))
@@ -67,3 +63,21 @@ class Collect:
             print(f"{name} is in {self.store} already; nothing was collected")
         for part, summary in store.summary().items():
             print(f"{part}: {summary.transitions:,} transitions, {summary.footprints:,} footprints")
+
+    def _collect(self, world: PlanarWorld, grid: GridSpec) -> None:
+        """Into the store, which is made if it is not there."""
+        from ocular.data import TransitionStore
+        from ocular.progress import progress
+        from ocular.seeds import stream
+        from ocular.worlds.collect import collect_transitions
+        from ocular.worlds.map_file import PLANAR_LABELS
+
+        name = world.map.name
+        if self.store.exists():
+            store = TransitionStore.open(self.store)
+        else:
+            store = TransitionStore.create(self.store, PLANAR_LABELS, world.geometry, 4, 2)
+        with progress(f"collecting {name}", 1) as advance:
+            rng = stream(self.seed, self.world, name, "transitions")
+            store.append(name, collect_transitions(world, grid, rng))
+            advance("done")

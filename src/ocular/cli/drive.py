@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from ocular.errors import InputError
 
 if TYPE_CHECKING:
+    from ocular.calibrators import Calibration
     from ocular.evaluation.episodes import Watcher
+    from ocular.experiments.workshop import Site
     from ocular.report.film import Film
     from ocular.worlds.planar import PlanarWorld
 
@@ -43,14 +46,10 @@ class Drive:
     """Print one JSON object a drive."""
 
     def run(self) -> None:
-        """Drive, one line an episode."""
-        import json
-
+        """Drive, and keep what was asked for."""
         from ocular.calibrators import load
-        from ocular.experiments.filming import filmed
-        from ocular.experiments.planning import drive, route_of, summary
         from ocular.experiments.worlds import open_map
-        from ocular.progress import progress
+        from ocular.locks import make_folder, sole_file
         from ocular.report.recording import rerun_or_error
 
         if not self.calibration or self.episodes < 1:
@@ -64,8 +63,22 @@ class Drive:
         if self.record:
             rerun_or_error()  # before the drive, not after
         site, truth = open_map(self.world, self.map)
-        total = len(route_of(truth.map, site.reach).subgoals)
         calibrations = {path: load(path) for path in self.calibration}
+        with ExitStack() as held:
+            for path in filter(None, (self.video, self.record)):
+                make_folder(path.parent)
+                held.enter_context(sole_file(path))
+            self._keep(self._drive(site, truth, calibrations), truth)
+
+    def _drive(self, site: Site, truth: PlanarWorld, calibrations: dict[Path, Calibration]) -> list[Film]:
+        """Drive, one line an episode; films of the first ones, where they are asked for."""
+        import json
+
+        from ocular.experiments.filming import filmed
+        from ocular.experiments.planning import drive, route_of, summary
+        from ocular.progress import progress
+
+        total = len(route_of(truth.map, site.reach).subgoals)
         films = []
         with progress(f"driving {truth.map.name}", self.episodes * len(calibrations)) as advance:
             for seed in range(self.seed, self.seed + self.episodes):
@@ -86,7 +99,7 @@ class Drive:
                     row = {"calibration": str(path), "seed": seed, **summary(result)}
                     advance(result.outcome)
                     print(json.dumps(row) if self.json else self._line(row, total))
-        self._keep(films, truth)
+        return films
 
     def _line(self, row: dict[str, Any], total: int) -> str:
         who = f"{row['calibration']}, " if len(self.calibration) > 1 else ""

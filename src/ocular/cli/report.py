@@ -26,6 +26,7 @@ class Report:
         """Write, and say where."""
         import json
 
+        from ocular.locks import make_folder
         from ocular.progress import progress
         from ocular.report.exports import export_figures
         from ocular.report.figures import PRINTS
@@ -34,7 +35,7 @@ class Report:
         from ocular.sealed import atomic_write_bytes
 
         results = Results.of(self.results)
-        self.output.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.output.parent)
         made = [self.output]
         prints = len(results.worlds) * len(PRINTS) if self.figures else 0
         with progress("writing the report", 1 + prints) as advance:

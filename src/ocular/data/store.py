@@ -31,8 +31,9 @@ from ocular.data.parts import (
     write_part,
 )
 from ocular.errors import DamagedFileError, InputError, check_choice, check_names, check_path, check_type
+from ocular.locks import TEMPORARY, temporary_folder
 from ocular.records import FootprintGeometry, LogPart, Logs, Transitions, concatenate
-from ocular.sealed import TEMPORARY, read_sealed, sync_directory, write_sealed
+from ocular.sealed import read_sealed, sync_directory, write_sealed
 
 _KIND = "transition store"
 _ROOT, _INDEX = "zarr.json", "index.sealed"
@@ -64,8 +65,7 @@ class TransitionStore:
             )
         if path.exists() and not (path.is_dir() and not any(path.iterdir())):
             raise InputError(f"cannot create {path}: it exists; allowed is a new name (open() takes a store)")
-        temporary = path.with_name(TEMPORARY.format(secrets.token_hex(8)))
-        with _os_errors(f"cannot create {path}"):
+        with _os_errors(f"cannot create {path}"), temporary_folder(path) as temporary:
             zarr.create_group(temporary, zarr_format=3, attributes={"version": VERSION, **shared.to_json()})
             _write_index(temporary, shared, ())
             os.rename(temporary, path)
@@ -92,13 +92,13 @@ class TransitionStore:
         """Add a part; a kill at any moment leaves the store as it was, or with the whole part."""
         check_type("name", name, str)
         check_type("transitions", transitions, Transitions)
-        temporary = self.path / TEMPORARY.format("part")
         with _os_errors(f"cannot append the part {name!r} to {self.path}"), _sole_writer(self.path):
             self.shared, self._parts = _read_index(self.path)  # another process may have appended meanwhile
             self._check_fits(name, transitions)
             _remove_leftovers(self.path, self._parts)
-            write_part(temporary, name, transitions)
-            os.rename(temporary, self.path / name)
+            with temporary_folder(self.path / name) as temporary:
+                write_part(temporary, name, transitions)
+                os.rename(temporary, self.path / name)
             sync_directory(self.path)
             part = open_part(self.path / name, checksum(self.path / name / SEAL))
             _write_index(self.path, self.shared, [*self._parts.values(), part])
@@ -181,7 +181,8 @@ def _remove_leftovers(path: Path, parts: dict[str, Part]) -> None:
     """Delete what killed appends left: temporaries, and a finished part that never came into the index."""
     for entry in path.iterdir():
         if entry.name not in parts and (entry / SEAL).is_file():
-            shutil.rmtree(entry)
+            # Renamed first: killed on the way, without its seal, it would be a stranger's from then on.
+            os.rename(entry, path / TEMPORARY.format(secrets.token_hex(8)))
     for entry in path.glob(TEMPORARY.format("*")):
         if entry.is_dir():
             shutil.rmtree(entry)
@@ -205,7 +206,9 @@ def _os_errors(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{what}: {error.strerror}; allowed is a writable directory with room") from error
+        raise InputError(
+            f"{what}: {error.strerror or error}; allowed is a writable directory with room"
+        ) from error
 
 
 def join_logs(sources: Sequence[tuple[TransitionStore, Sequence[str]]]) -> Logs:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
-import secrets
 import shutil
 from fractions import Fraction
 from pathlib import Path
@@ -31,8 +30,9 @@ from ocular.dynamics.stored import model_arrays, model_kind
 from ocular.encoding import ConvEncoder
 from ocular.encoding.kernels import CHANNELS
 from ocular.errors import InputError
+from ocular.locks import temporary_folder
 from ocular.partition import TreePartition
-from ocular.sealed import TEMPORARY, sync_directory
+from ocular.sealed import sync_directory
 
 READER = Path(__file__).with_name("ocular_reader.py")
 Arrays = dict[str, npt.NDArray[Any]]
@@ -48,23 +48,20 @@ def export(calibration: Calibration, folder: str | Path, alpha: float | Fraction
     if encoder is not None:
         onnx_encoder.require()
     arrays, about = _arrays(calibration, alpha), _about(calibration, alpha)
-    temporary = folder.with_name(TEMPORARY.format(secrets.token_hex(8)))
     try:
-        temporary.mkdir()
-        for name, array in arrays.items():
-            np.save(temporary / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-        if encoder is not None:
-            about["onnx_deviation"] = onnx_encoder.write(encoder, temporary / "encoder.onnx")
-        (temporary / "calibration.json").write_text(json.dumps(about, indent=1) + "\n")
-        shutil.copyfile(READER, temporary / READER.name)
-        os.rename(temporary, folder)
+        with temporary_folder(folder) as temporary:
+            for name, array in arrays.items():
+                np.save(temporary / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
+            if encoder is not None:
+                about["onnx_deviation"] = onnx_encoder.write(encoder, temporary / "encoder.onnx")
+            (temporary / "calibration.json").write_text(json.dumps(about, indent=1) + "\n")
+            shutil.copyfile(READER, temporary / READER.name)
+            os.rename(temporary, folder)
         sync_directory(folder.parent)
     except OSError as error:
         raise InputError(
-            f"cannot export to {folder}: {error.strerror}; allowed is a writable place"
+            f"cannot export to {folder}: {error.strerror or error}; allowed is a writable place"
         ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     return about
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from ocular.errors import InputError
 from ocular.evaluation.coverage import CaseResults
 from ocular.evaluation.episodes import EpisodeResult
+from ocular.locks import make_folder, sole_writer
 from ocular.records import Floats, Inputs
 from ocular.sealed import Arrays, read_sealed, write_sealed
 
@@ -29,6 +30,11 @@ class Trajectory:
     states: Floats  # (T + 1, 4), where the robot truly was
     actions: Floats  # (T, 2)
     scales: Floats  # (T,), xi of the step that was taken; NaN where the plan had no uncertainty
+
+    @classmethod
+    def of(cls, drive: EpisodeResult) -> Trajectory:
+        """What is kept of a drive."""
+        return cls(drive.outcome, drive.states, drive.actions, drive.scales)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +62,17 @@ class TrajectoryFile:
 
     def add(self, episode: int, result: EpisodeResult) -> None:
         """Merge one drive in and rewrite the file in one atomic step; a drive added again is replaced."""
-        drives = self.read()
-        drives[episode] = Trajectory(result.outcome, result.states, result.actions, result.scales)
+        make_folder(self.path.parent)
+        with sole_writer(self.path, wait=True):
+            self._write(self.read() | {episode: Trajectory.of(result)})
+
+    def _write(self, drives: Mapping[int, Trajectory]) -> None:
         arrays = {
             f"{n}.{name}": getattr(drive, name).astype(np.float32)
             for n, drive in drives.items()
             for name in _PARTS
         }
         outcomes = {str(n): drive.outcome for n, drive in drives.items()}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         write_sealed(
             self.path, kind=TRAJECTORIES, version=VERSION, manifest={"outcomes": outcomes}, arrays=arrays
         )
@@ -97,7 +105,7 @@ def write_cases(path: Path, cases: Inputs, ood: Any, results: Mapping[str, CaseR
         if len(array) != len(ood):
             raise InputError(f"{name} has {len(array)} rows; allowed are {len(ood)}, one a case")
     single = {name: array.astype(np.float32) for name, array in arrays.items()}
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     manifest = {"methods": list(results)}
     write_sealed(path, kind=CASES, version=VERSION, manifest=manifest, arrays={**single, "ood": ood})
 

@@ -10,12 +10,14 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ocular.errors import DamagedFileError, InputError
+from ocular.locks import make_folder, sole_writer
 from ocular.sealed import atomic_write_bytes
 
 Row = dict[str, Any]
@@ -56,21 +58,30 @@ class RowFile:
         return {self._key(row) for row in self.read()}
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Merge rows in and rewrite the file, sorted, in one atomic step; untouched if nothing is new."""
-        merged = {self._key(row): row for row in self.read()}
-        for row in rows:
-            if set(row) != set(self.columns):
-                raise InputError(f"a row has the columns {sorted(row)}; allowed are {sorted(self.columns)}")
-            text = {name: _text(row[name]) for name in self.columns}
-            merged[self._key(text)] = text
+        """Merge rows in and rewrite the file, sorted, in one atomic step; untouched if nothing is new.
+
+        Several processes may add to one file: each waits until the other has written.
+        """
+        new = [self._as_text(row) for row in rows]
+        if self.path.exists() and self.path.read_bytes() == self._with(new):
+            return
+        make_folder(self.path.parent)
+        with sole_writer(self.path, wait=True):
+            atomic_write_bytes(self.path, self._with(new))
+
+    def _as_text(self, row: Mapping[str, Any]) -> Row:
+        if set(row) != set(self.columns):
+            raise InputError(f"a row has the columns {sorted(row)}; allowed are {sorted(self.columns)}")
+        return {name: _text(row[name]) for name in self.columns}
+
+    def _with(self, new: Iterable[Row]) -> bytes:
+        """What the file would be with these rows."""
+        merged = {self._key(row): row for row in (*self.read(), *new)}
         buffer = io.StringIO()
         writer = csv.DictWriter(buffer, self.columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(merged[key] for key in sorted(merged, key=_natural))
-        content = buffer.getvalue().encode()
-        if not self.path.exists() or self.path.read_bytes() != content:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            atomic_write_bytes(self.path, content)
+        return buffer.getvalue().encode()
 
     def _key(self, row: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(row[name]) for name in self.key)
@@ -107,14 +118,16 @@ class Provenance:
                 + ". Allowed: the same configuration, or another output folder"
             )
 
-    def start(self, *, workers: int) -> RunRecord:
-        """A run that begins now; it leaves a trace with its first rows."""
-        self.check()
-        return RunRecord(self, workers, number=len(self.read()["runs"]))
+    @contextmanager
+    def start(self, *, workers: int) -> Iterator[RunRecord]:
+        """A run that begins now, the only one of these rows; it leaves a trace with its first ones."""
+        make_folder(self.path.parent)
+        with sole_writer(self.path):
+            self.check()
+            yield RunRecord(self, workers, number=len(self.read()["runs"]))
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Replace the file."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         atomic_write_bytes(self.path, (json.dumps(record, indent=1) + "\n").encode())
 
     def read(self) -> dict[str, Any]:
@@ -148,7 +161,11 @@ class RunRecord:
         }
 
     def record(self, rows: Sequence[str], peak_gib: float) -> None:
-        """All that this run has added so far, and the most memory that all its processes ever had."""
+        """All that this run has made so far, and the most memory that all its processes ever had.
+
+        To be called before the rows are added: a kill between the two leaves one too many here, and the run
+        that makes it again says so, too. The other way round there would be a row that nobody made.
+        """
         entry = {
             **self._made_by,
             "wall_seconds": round(time.monotonic() - self._started, 1),

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ocular.evaluation.episodes import Moment
+from ocular.locks import make_folder
 from ocular.sealed import atomic_write_bytes
 from ocular.worlds.junction.junction import JunctionWorld
 from ocular.worlds.junction.pictures import depth_png, labels_png, rgb_png, semantics_png
@@ -21,7 +22,7 @@ class Sightings:
     """
 
     def __init__(self, folder: Path, world: JunctionWorld) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._folder, self._world = folder, world
         self._poses: list[dict[str, object]] = []
 

@@ -106,21 +106,21 @@ def reproduce_coverage(
     provenance.check()
     missing = [m for m in maps if not _row_keys(site, m, methods, seed) <= rows.keys()]
     if missing:
-        record = provenance.start(workers=workers)
-        workshop = Workshop.under(work, varied.calibration)
-        prepare(workshop, missing, methods, workers)
-        calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
-        peaks: dict[int, int] = {}
-        made: list[str] = []
-        for outcome in run(calls, missing, workers, f"{name}: testing"):
-            if variant == "main":
-                kept = cases_path(folder, outcome.dataset["map"], seed)
-                write_cases(kept, outcome.cases, outcome.ood, outcome.results)
-                datasets.add([outcome.dataset])
-            rows.add(outcome.rows)
-            made.append(f"{outcome.dataset['map']} seed {seed}")
-            peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
-            record.record(made, gibibytes(peaks))
+        with provenance.start(workers=workers) as record:
+            workshop = Workshop.under(work, varied.calibration)
+            prepare(workshop, missing, methods, workers)
+            calls = [joblib.delayed(_evaluate)(varied, m, methods, workshop) for m in missing]
+            peaks: dict[int, int] = {}
+            made: list[str] = []
+            for outcome in run(calls, missing, workers, f"{name}: testing"):
+                made.append(f"{outcome.dataset['map']} seed {seed}")
+                peaks[outcome.pid] = max(outcome.peak_bytes, peaks.get(outcome.pid, 0))
+                record.record(made, gibibytes(peaks))
+                if variant == "main":
+                    kept = cases_path(folder, outcome.dataset["map"], seed)
+                    write_cases(kept, outcome.cases, outcome.ood, outcome.results)
+                    datasets.add([outcome.dataset])
+                rows.add(outcome.rows)
     if variant != "main":
         return [rows.path, provenance.path]
     trainings = RowFile(folder / "trainings.csv", ("world", "map", "method", "seed"), _TRAINING_COLUMNS)
@@ -135,7 +135,8 @@ def _trainings(workshop: Workshop, maps: Sequence[str], methods: Sequence[str]) 
         {"world": settings.site.name, "map": map_name, "method": method, "seed": settings.seed, **how}
         for map_name in maps
         for method in methods
-        if (how := workshop.training(map_name, method)) is not None
+        if workshop.fitted(map_name, method)  # else the training may be under way
+        and (how := workshop.training(map_name, method)) is not None
     ]
 
 

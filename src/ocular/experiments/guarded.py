@@ -74,17 +74,18 @@ def drive_guarded(settings: GuardedSettings, output: Path, work: Path, workers: 
     provenance.check()
     there = rows.keys()
     missing = [one for one in wanted_drives(settings) if one.key() not in there]
-    if missing:
+    if not missing:
+        return rows.read()
+    with provenance.start(workers=workers) as record:
         workshop = Workshop.under(work, settings.calibration)
         prepare(workshop, sorted({one.map_name for one in missing}), METHODS, workers)
         calls = [joblib.delayed(_drive)(settings, workshop, one) for one in missing]
         peaks: dict[int, int] = {}
-        record = provenance.start(workers=workers)
         names = [" ".join(one.key()) for one in missing]
         for made, (row, pid, peak) in enumerate(run(calls, names, workers, "driving"), start=1):
-            rows.add([row])
             peaks[pid] = max(peak, peaks.get(pid, 0))
             record.record([f"{made} drives"], gibibytes(peaks))
+            rows.add([row])
     return rows.read()
 
 

@@ -41,10 +41,10 @@ class Limited:
 
 def recorded(figures: Iterable[Limited], output: Path, *, workers: int) -> Iterator[Limited]:
     """The figures as they come, each written with what made it before it is given."""
-    record = Provenance(output / "stress.provenance.json", {}).start(workers=workers)
-    names = []
-    for figure in figures:
-        figure.write(output)
-        names.append(figure.name)
-        record.record(names, gibibytes({}))
-        yield figure
+    with Provenance(output / "stress.provenance.json", {}).start(workers=workers) as record:
+        names = []
+        for figure in figures:
+            names.append(figure.name)
+            record.record(names, gibibytes({}))
+            figure.write(output)
+            yield figure

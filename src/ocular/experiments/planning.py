@@ -92,22 +92,23 @@ def reproduce_planning(
         for method in methods
         if (site, map_name, method, str(episode)) not in driven
     ]
-    if episodes:
+    if not episodes:
+        return [rows.path, provenance.path]
+    with provenance.start(workers=workers) as record:
         workshop = Workshop.under(work, settings.calibration)
         prepare(workshop, sorted({e[0] for e in episodes}), methods, workers)
         calls = [joblib.delayed(_drive)(settings, workshop, variant, *episode) for episode in episodes]
         names = [f"{m} {method} {episode}" for m, method, episode in episodes]
         peaks: dict[int, int] = {}
         made: Counter[str] = Counter()
-        record = provenance.start(workers=workers)
         for result, row, pid, peak in run(calls, names, workers, "driving"):
+            made[f"{row['map']} {row['method']}"] += 1
+            peaks[pid] = max(peak, peaks.get(pid, 0))
+            record.record([f"{what}: {count} episodes" for what, count in made.items()], gibibytes(peaks))
             # The trajectory first: a kill between the two leaves a drive without a row, to be driven again.
             if variant == "main":
                 TrajectoryFile.under(folder, row["map"], row["method"]).add(row["episode"], result)
             rows.add([row])
-            peaks[pid] = max(peak, peaks.get(pid, 0))
-            made[f"{row['map']} {row['method']}"] += 1
-            record.record([f"{what}: {count} episodes" for what, count in made.items()], gibibytes(peaks))
     return [rows.path, provenance.path]
 
 

@@ -13,6 +13,7 @@ from ocular.calibrators import METHODS, Calibration, EncoderSource, LocalCalibra
 from ocular.data import TransitionStore
 from ocular.encoding import ConvEncoder, Sights, TrainingSettings
 from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION
+from ocular.locks import make_folder, sole_writer
 from ocular.planning.belief import BeliefMap
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import FootprintGeometry, Transitions
@@ -85,30 +86,38 @@ class Workshop:
         """The folder that belongs to these settings, made when needed; a cluster's workers find it, too."""
         folder = parent.absolute() / f"{settings.site.name}-{settings.fingerprint()}"
         for name in ("encoders", "calibrations"):
-            (folder / name).mkdir(parents=True, exist_ok=True)
+            make_folder(folder / name)
         return cls(folder, settings)
 
     def collect(self, map_name: str) -> None:
         """Log this map's calibration grid, unless it is in the store already."""
         path = self.folder / "transitions"
-        if path.exists():
-            store = TransitionStore.open(path)
-        else:
-            store = TransitionStore.create(path, PLANAR_LABELS, self.settings.site.geometry, 4, 2)
-        if map_name not in store.parts:
-            rng = stream(self.settings.seed, self.settings.site.name, map_name, "transitions")
-            truth = self.settings.world(map_name)
-            store.append(map_name, collect_transitions(truth, self.settings.grid, rng))
+        if path.exists() and map_name in TransitionStore.open(path).parts:
+            return
+        with sole_writer(path, wait=True):
+            if path.exists():
+                store = TransitionStore.open(path)
+            else:
+                store = TransitionStore.create(path, PLANAR_LABELS, self.settings.site.geometry, 4, 2)
+            if map_name not in store.parts:
+                rng = stream(self.settings.seed, self.settings.site.name, map_name, "transitions")
+                truth = self.settings.world(map_name)
+                store.append(map_name, collect_transitions(truth, self.settings.grid, rng))
 
     def transitions(self, map_names: tuple[str, ...]) -> Transitions:
         """The logged transitions of these maps."""
         return TransitionStore.open(self.folder / "transitions").load(map_names)
 
     def calibration(self, map_name: str, method: str) -> Calibration:
-        """The calibration that `method` uses on this map, fitted now if it is not there yet."""
+        """The calibration that `method` uses on this map, fitted now if it is not there yet.
+
+        Where another process fits it, we wait: two trainings would write over each other's checkpoint.
+        """
         path = self._calibration(map_name, method)
         if not path.exists():
-            save(self._fit(map_name, method), path)
+            with sole_writer(path, wait=True):
+                if not path.exists():
+                    save(self._fit(map_name, method), path)
         return load(path)
 
     def fitted(self, map_name: str, method: str) -> bool:

@@ -10,6 +10,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from ocular.errors import InputError, check_choice
+from ocular.locks import make_folder
 from ocular.report.figures import PRINTS
 from ocular.report.figures.base import PRINT_RC
 from ocular.report.results import Results
@@ -23,7 +24,7 @@ def export_figures(
     results: Results, folder: Path, on_progress: Callable[[str], None] = lambda name: None
 ) -> list[Path]:
     """Every figure of every world as PNG and SVG; returns the files."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     made: list[Path] = []
     with rc_context(PRINT_RC):
         for world in results.worlds.values():

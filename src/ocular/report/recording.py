@@ -13,6 +13,7 @@ import numpy as np
 
 from ocular.errors import InputError
 from ocular.footprint.grid import LabelGrid
+from ocular.locks import make_folder
 from ocular.records import Floats
 from ocular.report.film import Film, Shot
 from ocular.report.ground import extent, label_colours, picture
@@ -32,7 +33,7 @@ def write_recording(
 ) -> None:
     """Map, belief, robot, plans, regions, footprint, speed and scale on one timeline, with a layout."""
     rr = rerun_or_error()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     unfinished = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.rrd")
     try:
         stream = rr.RecordingStream(APPLICATION, recording_id=f"{film.method} {path.stem}")

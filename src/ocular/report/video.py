@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import os
-import secrets
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import imageio_ffmpeg
 import numpy as np
@@ -20,11 +20,13 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ocular.errors import InputError
 from ocular.footprint.grid import LabelGrid
+from ocular.locks import make_folder
 from ocular.records import UNKNOWN
 from ocular.report.film import Film, Shot
 from ocular.report.ground import extent, picture
 from ocular.report.sight import Picture
 from ocular.report.style import OUTCOME_MARKS, look
+from ocular.sealed import replacing
 
 PANEL = 5.2  # [inch], side of a map
 STRIP = 1.5  # [inch], height of the curves below
@@ -51,33 +53,27 @@ def write_video(
         raise InputError(
             f"films of {[len(f.shots) for f in films]} control steps; allowed is at least one each"
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.stem}-{secrets.token_hex(4)}.mp4")
-    try:
-        encode(unfinished, frames(films, ground, period), on_progress)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    make_folder(path.parent)
+    with replacing(path) as file:
+        encode(Path(file.name), frames(films, ground, period), on_progress)
 
 
 def encode(path: Path, pictures: Iterator[Picture], on_progress: Callable[[str], None]) -> None:
-    """Write pictures of one size."""
+    """Write pictures of one size as mp4."""
     first = next(pictures)
-    writer = imageio_ffmpeg.write_frames(
-        str(path),
-        (first.shape[1], first.shape[0]),
-        fps=FRAMES_A_SECOND,
-        codec="libx264",
-        macro_block_size=2,
-        output_params=["-crf", "20"],
-    )
-    writer.send(None)
-    try:
-        for frame in itertools.chain([first], pictures):
-            writer.send(np.ascontiguousarray(frame))
-            on_progress("")
-    finally:
-        writer.close()
+    size = f"{first.shape[1]}x{first.shape[0]}"
+    source = ("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", size, "-r", str(FRAMES_A_SECOND), "-i", "-")
+    video = ("-vcodec", "libx264", "-pix_fmt", "yuv420p", "-crf", "20", "-f", "mp4")
+    command = (imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", *source, "-an", *video, str(path))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as program:
+        pipe = cast(IO[bytes], program.stdin)
+        with suppress(BrokenPipeError):  # it has ended, and says below why
+            for frame in itertools.chain([first], pictures):
+                pipe.write(np.ascontiguousarray(frame).data)
+                on_progress("")
+        complaint = program.communicate()[1].decode(errors="replace").strip()
+    if program.returncode:  # a full disk, say: what is there of the video would play, and stop early
+        raise OSError(complaint.splitlines()[-1] if complaint else f"ffmpeg ended with {program.returncode}")
 
 
 def count_frames(films: Sequence[Film]) -> int:

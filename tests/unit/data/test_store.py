@@ -367,3 +367,24 @@ def test_a_kill_after_the_index_is_replaced_leaves_the_new_store(filled, monkeyp
         store.append("c", transitions(3))
     assert TransitionStore.open(filled).parts == ("b", "a", "c")
     assert_same(TransitionStore.open(filled).load(["c"]), transitions(3))
+
+
+def test_a_kill_while_a_leftover_part_is_removed_loses_no_name(filled, monkeypatch):
+    """Its seal may be the first to go."""
+    store = TransitionStore.open(filled)
+    monkeypatch.setattr(store_module, "_write_index", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        store.append("c", transitions(3))
+    monkeypatch.undo()
+    assert (filled / "c" / "part.sealed").exists()
+    monkeypatch.setattr(shutil, "rmtree", lambda path: ((path / "part.sealed").unlink(), interrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        store.append("c", transitions(3))
+    monkeypatch.undo()
+    store.append("c", transitions(3))
+    assert_same(TransitionStore.open(filled).load(["c"]), transitions(3))
+    assert {entry.name for entry in filled.iterdir()} == {"zarr.json", "index.sealed", "a", "b", "c"}
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt

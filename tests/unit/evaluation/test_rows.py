@@ -1,6 +1,7 @@
 """Rows: resumable, sorted, whole; provenance that refuses to mix configurations."""
 
 import json
+import threading
 
 import pytest
 
@@ -33,6 +34,29 @@ def test_adding_again_replaces(tmp_path):
     assert rows.keys() == {("S", "1")}
 
 
+def test_rows_that_are_added_at_the_same_time_are_all_kept(tmp_path):
+    rows = rows_in(tmp_path)
+
+    def add(map_name):
+        for episode in range(20):
+            rows.add([row(map_name, episode, 0)])
+
+    threads = [threading.Thread(target=add, args=(name,)) for name in "SLHU"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rows.keys() == {(name, str(episode)) for name in "SLHU" for episode in range(20)}
+    assert [path.name for path in rows.path.parent.iterdir()] == ["rows.csv"]
+
+
+def test_nothing_new_needs_no_writing(tmp_path, monkeypatch):
+    rows = rows_in(tmp_path)
+    rows.add([row("S", 1, 1)])
+    monkeypatch.setattr("ocular.evaluation.rows.sole_writer", None)
+    rows.add([row("S", 1, 1)])
+
+
 def test_wrong_columns_are_refused(tmp_path):
     rows = rows_in(tmp_path)
     with pytest.raises(InputError, match="a row has the columns"):
@@ -51,9 +75,9 @@ def test_provenance_records_every_run_and_refuses_another_configuration(tmp_path
     provenance = Provenance(path, {"alpha": 0.1, "grid": (1, 2)})
     provenance.check()
     for maps in (["S"], ["H"]):
-        run = provenance.start(workers=2)
-        run.record([], peak_gib=0.4)
-        run.record(maps, peak_gib=0.5)  # a run that goes on replaces its own entry
+        with provenance.start(workers=2) as run:
+            run.record([], peak_gib=0.4)
+            run.record(maps, peak_gib=0.5)  # a run that goes on replaces its own entry
     record = json.loads(path.read_text())
     assert [run["rows"] for run in record["runs"]] == [["S"], ["H"]]
     assert {"commit", "versions", "cores", "wall_seconds"} <= record["runs"][0].keys()
@@ -65,3 +89,17 @@ def test_provenance_records_every_run_and_refuses_another_configuration(tmp_path
     path.write_text("{")
     with pytest.raises(DamagedFileError, match="not JSON"):
         provenance.check()
+
+
+def test_a_second_run_of_the_same_rows_is_refused(tmp_path):
+    provenance = Provenance(tmp_path / "deep" / "rows.provenance.json", {})
+    with provenance.start(workers=1) as run:
+        with (
+            pytest.raises(InputError, match=r"another process works on .*rows\.provenance\.json"),
+            provenance.start(workers=1),
+        ):
+            pass
+        run.record(["S"], peak_gib=0.1)
+    with provenance.start(workers=1) as run:
+        run.record(["H"], peak_gib=0.1)
+    assert [run["rows"] for run in provenance.read()["runs"]] == [["S"], ["H"]]

@@ -21,6 +21,7 @@ from typing import Any
 from ocular.data.importers.base import Recording, Target, identity
 from ocular.data.store import TransitionStore
 from ocular.errors import InputError
+from ocular.locks import make_folder, sole_writer
 from ocular.progress import progress
 from ocular.sealed import read_sealed, write_sealed
 
@@ -61,6 +62,11 @@ def import_recordings(store: Path, target: Target, recordings: Sequence[Recordin
             f"nothing can be used of {'; '.join(reasons)}; allowed is a recording with at least one whole "
             "step: state, action, next state and view. Nothing was written"
         )
+    with sole_writer(store):  # its journals, too
+        return _import_all(store, target, recordings)
+
+
+def _import_all(store: Path, target: Target, recordings: Sequence[Recording]) -> list[Result]:
     journals = [_Journal.of(store, recording) for recording in recordings]
     digests = [journal.digest for journal in journals]
     for recording, digest in zip(recordings, digests, strict=True):
@@ -177,7 +183,7 @@ class _Journal:
     def enter(self, number: int, used: int, dropped: Counter[str]) -> None:
         """Write down what becomes of a part."""
         self.entries[number] = (used, dict(dropped))
-        self.folder.mkdir(exist_ok=True)
+        make_folder(self.folder)
         parts = [[number, used, dropped] for number, (used, dropped) in sorted(self.entries.items())]
         manifest = {"source": self.source, "settings": self.settings, "parts": parts}
         file = self.folder / f"{self.name}.sealed"
