@@ -50,8 +50,14 @@ def check_finite(name: str, array: npt.NDArray[Any]) -> None:
 
 def check_choice(name: str, value: object, allowed: Collection[object]) -> None:
     """Raise unless `value` is one of the allowed ones, which the message lists."""
-    if value not in allowed:
+    if value not in list(allowed):  # a list also takes what cannot be hashed
         raise InputError(f"{name} is {value!r}; allowed are {', '.join(map(repr, allowed))}")
+
+
+def check_whole(name: str, value: object, least: int = 0) -> None:
+    """Raise unless `value` is a whole number of at least this; to Python, true is one and 3.0 equals one."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} is {value!r}; allowed is a whole number of at least {least}")
 
 
 def check_probability(name: str, value: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ocular.errors import InputError, check_finite, check_shape
+from ocular.errors import InputError, check_finite, check_shape, check_whole
 
 Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.uint8]
@@ -17,6 +17,7 @@ Indices = npt.NDArray[np.int64]
 
 OCCUPIED = "OCCUPIED"
 UNKNOWN = "UNKNOWN"
+MOST_CELLS = 10_000_000  # of one footprint: a file that claims more must not be given the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,12 @@ class FootprintGeometry:
     max_range: float = 0.65  # [m]
 
     def __post_init__(self) -> None:
-        if self.angles < 1 or self.ranges < 1:
-            raise InputError(f"a footprint of {self.angles} x {self.ranges} cells; allowed is at least 1 x 1")
+        for name in ("angles", "ranges"):
+            check_whole(f"a footprint's number of {name}", getattr(self, name), least=1)
+        if self.angles * self.ranges > MOST_CELLS:
+            raise InputError(
+                f"a footprint of {self.angles} x {self.ranges} cells; allowed are at most {MOST_CELLS:,}"
+            )
         if not 0 < self.field_of_view <= 2 * np.pi:
             raise InputError(
                 f"field_of_view is {self.field_of_view} rad; allowed is 0 < field_of_view <= 2 pi"
@@ -105,7 +110,8 @@ class Footprints:
 def check_labels(labels: tuple[str, ...]) -> None:
     """Raise unless the labels are distinct and hold the two names that every stage relies on."""
     missing = [name for name in (OCCUPIED, UNKNOWN) if name not in labels]
-    if missing or len(set(labels)) != len(labels) or len(labels) > 255:
+    texts = all(isinstance(name, str) for name in labels)
+    if not texts or missing or len(set(labels)) != len(labels) or len(labels) > 255:
         raise InputError(
             f"labels are {labels}; allowed are up to 255 distinct names with {OCCUPIED} and {UNKNOWN}"
         )
