@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from ocular.conformal.quantile import conformal_quantile, conformal_rank
+from ocular.conformal.quantile import conformal_quantile, conformal_rank, exact_fraction
 from ocular.errors import CalibrationWarning, InputError, check_shape
 from ocular.records import Floats, Indices
 
@@ -29,6 +30,8 @@ class CellScores:
     offsets: Indices  # (cells + 1,)
 
     def __post_init__(self) -> None:
+        check_shape("scores", self.scores, (None,))
+        check_shape("offsets", self.offsets, (None,))
         steps = np.diff(self.offsets)
         if (
             not (len(self.offsets) and self.offsets[0] == 0 and self.offsets[-1] == len(self.scores))
@@ -41,8 +44,11 @@ class CellScores:
         starts_cell = np.zeros(len(self.scores), dtype=bool)
         starts_cell[self.offsets[:-1][steps > 0]] = True
         ascending = (self.scores[1:] >= self.scores[:-1]) | starts_cell[1:]
-        if np.isnan(self.scores).any() or not ascending.all():
-            raise InputError("scores hold a NaN or are not sorted; allowed is ascending order in each cell")
+        if not (self.scores >= 0).all() or not ascending.all():  # NaN is not >= 0 either
+            raise InputError(
+                "scores hold a NaN or a negative number, or are not sorted; allowed is ascending order in "
+                "each cell, from 0 to infinity"
+            )
 
     @classmethod
     def group(cls, scores: Floats, cells: Indices, n_cells: int) -> CellScores:
@@ -119,7 +125,8 @@ def _nearest_sufficient(
 def _warn_of_starved(starved: Indices, counts: Indices, thresholds: Floats, alpha: float | Fraction) -> None:
     if not len(starved):
         return
-    needed = next(n for n in range(1, 10**9) if conformal_rank(n, alpha) <= n)
+    share = exact_fraction(alpha)
+    needed = math.ceil((1 - share) / share)  # the least n with conformal_rank(n, alpha) <= n
     shown = ", ".join(f"cell {k}: {counts[k]} points, threshold {thresholds[k]:.4g}" for k in starved[:5])
     more = f" and {len(starved) - 5} more" if len(starved) > 5 else ""
     warnings.warn(
