@@ -23,13 +23,13 @@ def squared_mahalanobis(prediction: Gaussian, outcomes: Floats) -> Floats:
     check_finite("the predicted mean", prediction.mean)
     check_covariance("the predicted covariance", prediction.cov)
     variances, directions, degenerate = _principal_axes(prediction.cov)
-    deviation = np.einsum("...i,...ij->...j", prediction.deviation(outcomes), directions)
     safe = np.where(degenerate, 1.0, variances)
-    with np.errstate(over="ignore"):  # beyond the largest number, infinity is the right score
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest number, infinity is right
+        deviation = np.einsum("...i,...ij->...j", prediction.deviation(outcomes), directions)
         scores = ((np.where(degenerate, 0.0, deviation) / np.sqrt(safe)) ** 2).sum(axis=-1)
     tolerance = 1e-7 * np.sqrt(variances[..., -1:])
-    impossible = (degenerate & (np.abs(deviation) > tolerance)).any(axis=-1)
-    return np.where(impossible, np.inf, scores)
+    impossible = (degenerate & (np.abs(deviation) > tolerance)) | ~np.isfinite(deviation)
+    return np.where(impossible.any(axis=-1), np.inf, scores)
 
 
 def _principal_axes(cov: Floats) -> tuple[Floats, Floats, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
@@ -60,10 +60,12 @@ class Region:
 
     def semi_axes(self) -> tuple[Floats, Floats]:
         """Lengths (..., d), ascending, and unit directions in the columns of (..., d, d)."""
+        check_finite("the predicted covariance", self.prediction.cov)
         variances, directions, degenerate = _principal_axes(self.prediction.cov)
         variances = np.where(degenerate, 0.0, variances)
         unbounded = np.isinf(self.threshold)[..., None]
-        bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None]) * variances)
+        # Of the product, the root could overflow or vanish.
+        bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None])) * np.sqrt(variances)
         return np.where(unbounded, np.inf, bounded), directions
 
     def volume(self) -> Floats:
@@ -71,7 +73,8 @@ class Region:
         lengths, _ = self.semi_axes()
         d = lengths.shape[-1]
         ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
-        return np.asarray(ball * lengths.prod(axis=-1))
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(ball * lengths.prod(axis=-1))
 
     def marginal(self, dims: Sequence[int] = (0, 1)) -> Region:
         """The shadow on these state entries: if y is inside, its entries are inside the shadow.

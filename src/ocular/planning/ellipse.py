@@ -18,6 +18,7 @@ from ocular.records import UNKNOWN
 
 HALF_DIAGONAL = float(np.sqrt(0.5))  # of a cell, in cells
 SLACK = 1e-3  # in cells: the shortcuts keep this far from ties, which the visit of the cells decides
+LONGEST = 1e6  # cells of a way: a longer one, or one that is no number, is not walked but taken to hit
 BISECTIONS = 7  # a penetration depth is known to 1/128
 
 
@@ -115,7 +116,7 @@ def _norm(x: float, y: float) -> float:
 @njit(cache=True)
 def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
     """Whether the ellipse with centre (x, y) and M = [[a, b], [b, c]] meets an OCCUPIED cell."""
-    if not np.isfinite(a + c + x + y):
+    if not np.isfinite(a + b + c + x + y):
         return True
     rows, columns = map_.distance.shape
     column_at, row_at = (x - map_.x0) / map_.resolution, (y - map_.y0) / map_.resolution
@@ -154,7 +155,7 @@ def _distance_at(x: float, y: float, map_: Obstacles, per_metre: float) -> float
 def _walk_hits(x0: float, y0: float, x1: float, y1: float, map_: Obstacles, slack: float) -> bool:
     """Look along the way in leaps as long as the distance field allows, of half a cell at least."""
     length, done = _norm(x1 - x0, y1 - y0), 0.0
-    if not np.isfinite(length):
+    if not length <= LONGEST * map_.resolution:
         return True
     if length == 0.0:
         return bool(_distance_at(x0, y0, map_, 1.0 / map_.resolution) == 0.0)
@@ -208,8 +209,11 @@ def paths_hit(before: Any, means: Any, map_: Obstacles, blocked: Any) -> None:
     zero, width = np.float32(0.0), np.int32(columns)
     close = np.empty(n, np.bool_)
     for s in range(n):
-        column = np.int32(min(max((means[0, s] - x0) * per_metre, zero), last_column))
-        row = np.int32(min(max((means[1, s] - y0) * per_metre, zero), last_row))
+        # Spelled out so that what is not a number becomes zero: as an index it would lead anywhere.
+        x, y = (means[0, s] - x0) * per_metre, (means[1, s] - y0) * per_metre
+        x, y = x if x > zero else zero, y if y > zero else zero
+        column = np.int32(x if x < last_column else last_column)
+        row = np.int32(y if y < last_row else last_row)
         dx, dy = means[0, s] - before[0, s], means[1, s] - before[1, s]
         clearance = max(distance[np.uint32(row * width + column)] - slack, zero)
         close[s] = not clearance * clearance > dx * dx + dy * dy
