@@ -8,10 +8,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ocular.experiments.limits import Limited, recorded
+from stress.artefacts import artefacts
+from stress.numbers import numbers
 
 # Part -> its figures, made in a scratch folder; quick ones are coarser and go to out/quick.
 Part = Callable[[Path, bool], Iterator[Limited]]
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {
+    "artefacts": artefacts,
+    "numbers": numbers,
+}
 
 
 def main(arguments: list[str]) -> None:
