@@ -1,4 +1,4 @@
-"""Scores, quantiles and regions at the ends of double precision: infinity where nothing else is true, no NaN."""
+"""Scores, quantiles and regions at the ends of double precision: infinity where nothing else is true."""
 
 import time
 import warnings

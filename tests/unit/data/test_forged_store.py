@@ -50,7 +50,7 @@ def test_arrays_that_are_not_what_the_seal_counts_are_refused_unread(store, chan
     refresh_index(store)
     opened = TransitionStore.open(store)
     monkeypatch.setattr("zarr.open_array", None)
-    with pytest.raises(DamagedFileError, match="allowed is what fits the seal|describes no stored array"):
+    with pytest.raises(DamagedFileError, match=r"allowed is what fits the seal|describes no stored array"):
         opened.load(["first"])
 
 

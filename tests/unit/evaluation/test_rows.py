@@ -65,3 +65,20 @@ def test_provenance_records_every_run_and_refuses_another_configuration(tmp_path
     path.write_text("{")
     with pytest.raises(DamagedFileError, match="not JSON"):
         provenance.check()
+
+
+def test_what_is_no_text_is_damage(tmp_path):
+    rows = rows_in(tmp_path)
+    rows.path.parent.mkdir(parents=True)
+    rows.path.write_bytes(b"map,episode,value\n\xff\xfe,1,2\n")
+    with pytest.raises(DamagedFileError, match="is not a CSV file"):
+        rows.read()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"config": {}, "runs": 3}', '{"config": [], "runs": []}', "[" * 9000, '{"config": {"a": NaN}}']
+)
+def test_provenance_that_is_none_is_damage(tmp_path, text):
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(DamagedFileError, match=r"p\.json"):
+        Provenance(tmp_path / "p.json", {}).start(workers=1)
