@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ocular.experiments.limits import Limited, recorded
+from stress.artefacts import artefacts
 from stress.faults import faults
 from stress.fuzzing import fuzzing
 from stress.load import queries
+from stress.numbers import numbers
 from stress.soak import soak
 
 # Part -> its figures, made in a scratch folder; quick ones are coarser and go to out/quick.
@@ -20,6 +22,8 @@ PARTS: dict[str, Part] = {
     "soak": soak,
     "fuzzing": fuzzing,
     "faults": faults,
+    "artefacts": artefacts,
+    "numbers": numbers,
 }
 
 

@@ -49,9 +49,10 @@ def check_number(name: str, value: object) -> None:
 
 
 def check_whole(name: str, value: object, least: int = -(2**63), most: int = 2**63 - 1) -> None:
-    """Raise unless it is a whole number within these limits."""
+    """Raise unless it is a whole number within these limits; to Python, true is one and 3.0 equals one."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not least <= value <= most:
-        raise InputError(f"{name} is {shown(value)}; allowed is a whole number from {least} to {most}")
+        wanted = f"of at least {least}" if most == 2**63 - 1 else f"from {least} to {most}"
+        raise InputError(f"{name} is {shown(value)}; allowed is a whole number {wanted}")
 
 
 def check_path(name: str, value: object) -> None:

@@ -18,6 +18,7 @@ from ocular.errors import (
     check_number,
     check_shape,
     check_type,
+    check_whole,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -91,15 +92,11 @@ class FootprintGeometry:
     max_range: float = 0.65  # [m]
 
     def __post_init__(self) -> None:
-        if not (
-            isinstance(self.angles, int)
-            and isinstance(self.ranges, int)
-            and min(self.angles, self.ranges) >= 1
-            and self.angles * self.ranges <= MOST_CELLS
-        ):
+        for name in ("angles", "ranges"):
+            check_whole(f"a footprint's number of {name}", getattr(self, name), least=1)
+        if self.angles * self.ranges > MOST_CELLS:
             raise InputError(
-                f"a footprint of {self.angles!r} x {self.ranges!r} cells; allowed is at least 1 x 1, and "
-                f"{MOST_CELLS:,} in all"
+                f"a footprint of {self.angles} x {self.ranges} cells; allowed are at most {MOST_CELLS:,}"
             )
         check_number("field_of_view", self.field_of_view)
         check_number("max_range", self.max_range)
@@ -177,7 +174,8 @@ def check_labels(labels: tuple[str, ...]) -> None:
     check_type("labels", labels, tuple)
     check_names("labels", labels)
     missing = [name for name in (OCCUPIED, UNKNOWN) if name not in labels]
-    if missing or len(set(labels)) != len(labels) or len(labels) > 255:
+    texts = all(isinstance(name, str) for name in labels)
+    if not texts or missing or len(set(labels)) != len(labels) or len(labels) > 255:
         raise InputError(
             f"labels are {labels}; allowed are up to 255 distinct names with {OCCUPIED} and {UNKNOWN}"
         )

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import secrets
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 _ENVELOPE = 1  # version of this container, apart from the version of what it holds
 _MANIFEST, _ARRAYS = "manifest.json", "arrays.safetensors"
 _MARKER = b"ocular sealed sha256 "
+_MOST_NESTED = 50  # lists and objects within each other: whoever walks through a manifest may recurse
 _SEAL_LENGTH = len(_MARKER) + 2 * hashlib.sha256().digest_size
 _ITEM_BYTES = {
     name: np.dtype(name).itemsize
@@ -74,6 +76,8 @@ def write_sealed(
         "manifest": _plain("manifest", manifest),
     }
     text = json.dumps(document, sort_keys=True, indent=1, allow_nan=False).encode()
+    if _depth(document) > _MOST_NESTED:
+        raise InputError(f"a manifest nests {_depth(document)} levels; allowed are {_MOST_NESTED}")
     body = _zip({_MANIFEST: text, _ARRAYS: safetensors.numpy.save(tensors)})
     atomic_write_bytes(path, body + _seal(body))
 
@@ -87,6 +91,50 @@ def read_sealed(path: str | Path, *, kind: str, version: int) -> Sealed:
     document = _document(path, members[_MANIFEST], kind, version)
     arrays = _arrays(path, members[_ARRAYS], document["arrays"])
     return Sealed(manifest=document["manifest"], arrays=arrays, version=document["version"])
+
+
+def read_manifest(path: str | Path, *, kind: str, version: int) -> dict[str, Any]:
+    """The manifest of a sealed file of this kind that holds nothing else."""
+    sealed = read_sealed(path, kind=kind, version=version)
+    with sound_content(path, kind):
+        take(sealed.arrays, {})
+    return sealed.manifest
+
+
+@contextmanager
+def sound_content(path: str | Path, what: str) -> Iterator[None]:
+    """While a file's content is put together: whatever does not fit means that the file is damaged.
+
+    A right seal says who the bytes are, not that they make sense: another program may have sealed them.
+    """
+    try:
+        yield
+    except DamagedFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedFileError(
+            f"{path} is sealed but not a sound {what}: {type(error).__name__}: {error}; "
+            "allowed is what ocular wrote"
+        ) from error
+
+
+def only(manifest: Mapping[str, Any], *names: str) -> list[Any]:
+    """The values of these fields, each there, and no others."""
+    if manifest.keys() != set(names):
+        raise InputError(f"the manifest's fields are {sorted(manifest)}; allowed are {sorted(names)}")
+    return [manifest[name] for name in names]
+
+
+def take(arrays: Mapping[str, npt.NDArray[Any]], dtypes: Mapping[str, npt.DTypeLike]) -> Arrays:
+    """These arrays, each there and of this dtype, and no others."""
+    if arrays.keys() != dtypes.keys():
+        raise InputError(f"the arrays are {sorted(arrays)}; allowed are {sorted(dtypes)}")
+    for name, dtype in dtypes.items():
+        if arrays[name].dtype != dtype:
+            raise InputError(
+                f"the array {name!r} has dtype {arrays[name].dtype}; allowed is {np.dtype(dtype)}"
+            )
+    return {name: arrays[name] for name in dtypes}
 
 
 def atomic_write_bytes(path: str | Path, data: bytes) -> None:
@@ -129,6 +177,13 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def check_regular(path: Path) -> None:
+    """Raise unless this is a plain file, or a link to one: pipes and devices may never come to an end."""
+    mode = os.stat(path).st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a directory says what it is
+        raise InputError(f"cannot read {path}: it is a pipe or a device; allowed is a regular file")
 
 
 def _seal(body: bytes) -> bytes:
@@ -189,6 +244,7 @@ def _zip(members: Mapping[str, bytes]) -> bytes:
 def _read_checked(path: Path) -> bytes:
     """The whole file; nothing of it is interpreted before its seal is found to fit."""
     try:
+        check_regular(path)
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _SEAL_LENGTH))
@@ -201,6 +257,8 @@ def _read_checked(path: Path) -> bytes:
             content = file.read()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; allowed is a readable file") from error
+    except MemoryError as error:
+        raise InputError(f"{path} has {size} bytes; allowed are as many as fit into memory") from error
     body, seal = content[:-_SEAL_LENGTH], content[-_SEAL_LENGTH:]
     if seal != _seal(body):
         raise DamagedFileError(
@@ -224,18 +282,55 @@ def _unzip(path: Path, body: bytes) -> dict[str, bytes]:
         raise DamagedFileError(f"{path} holds no readable ZIP ({error}); allowed is a plain one") from error
 
 
+def strict_json(text: bytes | str) -> Any:
+    """What JSON proper allows, which is less than Python takes; ValueError says what is too much."""
+    try:
+        value = json.loads(
+            text, parse_constant=_finite, parse_float=_finite, object_pairs_hook=_distinct_keys
+        )
+    except RecursionError as error:
+        raise ValueError(f"it nests deeper than the {_MOST_NESTED} levels allowed") from error
+    if _depth(value) > _MOST_NESTED:
+        raise ValueError(f"it nests {_depth(value)} levels; allowed are {_MOST_NESTED}")
+    return value
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text}; allowed are finite ones")
+    return number
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError(f"keys {[key for key, _ in pairs]}; allowed are distinct ones")
+    return found
+
+
+def _depth(value: object) -> int:
+    """How many lists and objects lie within each other; without recursion, whatever the depth."""
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, dict | list)]:
+        depth += 1
+        level = [item for each in level for item in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
 def _document(path: Path, text: bytes, kind: str, version: int) -> dict[str, Any]:
     """The manifest with its envelope, if it is of this kind and not newer than `version`."""
     try:
-        document = json.loads(text)
+        document = strict_json(text)
         envelope = document["sealed"]
         found_kind, found_version = document["kind"], document["version"]
         well_formed = (
             all(type(number) is int for number in (envelope, found_version))
+            and document.keys() == {"sealed", "kind", "version", "arrays", "manifest"}
             and isinstance(document["manifest"], dict)
             and isinstance(document["arrays"], dict)
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise DamagedFileError(
             f"{path}: {_MANIFEST} cannot be read ({error!r}); allowed is the layout {_ENVELOPE}"
         ) from error
@@ -243,13 +338,13 @@ def _document(path: Path, text: bytes, kind: str, version: int) -> dict[str, Any
         raise DamagedFileError(
             f"{path}: {_MANIFEST} has fields of other types; allowed is the layout {_ENVELOPE}"
         )
-    if envelope > _ENVELOPE:
+    if not 1 <= envelope <= _ENVELOPE:
         raise DamagedFileError(
             f"{path} is a sealed file of layout {envelope}; allowed is at most {_ENVELOPE}: upgrade ocular"
         )
     if found_kind != kind:
         raise DamagedFileError(f"{path} is of kind {found_kind!r}; allowed is {kind!r}")
-    if not 0 <= found_version <= version:
+    if not 1 <= found_version <= version:
         raise DamagedFileError(
             f"{path} is a {kind} of version {found_version}; allowed is at most {version}: upgrade ocular"
         )
@@ -270,7 +365,7 @@ def _arrays(path: Path, data: bytes, claims: dict[str, Any]) -> Arrays:
             f"{path}: {_ARRAYS} cannot be read ({error!r}); allowed is safetensors"
         ) from error
     found = {name: _description(array) for name, array in arrays.items()}
-    if found != claims:
+    if json.dumps(found, sort_keys=True) != json.dumps(claims, sort_keys=True):  # true is not 1 there
         raise DamagedFileError(
             f"{path} holds the arrays {found}; allowed are those of its manifest: {claims}"
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ocular.errors import InputError
+from ocular.errors import InputError, check_finite, check_shape, check_whole
 from ocular.records import Floats, Indices
 
 MOST = 64  # distinct values above which logs count as dense
@@ -29,8 +29,14 @@ class Levels:
     values: Floats  # (k,), ascending, not negative
 
     def __post_init__(self) -> None:
-        rising = np.diff(self.values) > 0
-        if self.column < 0 or len(self.values) < 2 or not (self.values[0] >= 0 and rising.all()):
+        check_whole("the column of levels", self.column, least=0)
+        check_shape("levels", self.values, (None,))
+        check_finite("levels", self.values)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            rising = np.diff(self.values**2)  # shares are of squares, which must not overflow or vanish
+        if len(self.values) < 2 or not (
+            self.values[0] >= 0 and (rising > 0).all() and np.isfinite(rising).all()
+        ):
             raise InputError(
                 f"levels {self.values} of column {self.column}; allowed are two or more ascending magnitudes"
             )

@@ -48,8 +48,11 @@ class CellScores:
         starts_cell = np.zeros(len(self.scores), dtype=bool)
         starts_cell[self.offsets[:-1][steps > 0]] = True
         ascending = (self.scores[1:] >= self.scores[:-1]) | starts_cell[1:]
-        if np.isnan(self.scores).any() or not ascending.all():
-            raise InputError("scores hold a NaN or are not sorted; allowed is ascending order in each cell")
+        if not (self.scores >= 0).all() or not ascending.all():  # NaN is not >= 0 either
+            raise InputError(
+                "scores hold a NaN or a negative number, or are not sorted; allowed is ascending order in "
+                "each cell, from 0 to infinity"
+            )
 
     @classmethod
     def group(cls, scores: Floats, cells: Indices, n_cells: int) -> CellScores:

@@ -25,13 +25,13 @@ def squared_mahalanobis(prediction: Gaussian, outcomes: Floats) -> Floats:
     check_finite("the predicted mean", prediction.mean)
     check_covariance("the predicted covariance", prediction.cov)
     variances, directions, degenerate = _principal_axes(prediction.cov)
-    deviation = np.einsum("...i,...ij->...j", prediction.deviation(outcomes), directions)
     safe = np.where(degenerate, 1.0, variances)
-    with np.errstate(over="ignore"):  # beyond the largest number, infinity is the right score
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest number, infinity is right
+        deviation = np.einsum("...i,...ij->...j", prediction.deviation(outcomes), directions)
         scores = ((np.where(degenerate, 0.0, deviation) / np.sqrt(safe)) ** 2).sum(axis=-1)
     tolerance = 1e-7 * np.sqrt(variances[..., -1:])
-    impossible = (degenerate & (np.abs(deviation) > tolerance)).any(axis=-1)
-    return np.where(impossible, np.inf, scores)
+    impossible = (degenerate & (np.abs(deviation) > tolerance)) | ~np.isfinite(deviation)
+    return np.where(impossible.any(axis=-1), np.inf, scores)
 
 
 def _principal_axes(cov: Floats) -> tuple[Floats, Floats, np.ndarray[tuple[int, ...], np.dtype[np.bool_]]]:
@@ -71,8 +71,8 @@ class Region:
         variances, directions, degenerate = _principal_axes(self.prediction.cov)
         variances = np.where(degenerate, 0.0, variances)
         unbounded = np.isinf(self.threshold)[..., None]
-        with np.errstate(over="ignore"):  # beyond the largest number, infinity is the right length
-            bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None]) * variances)
+        # Of the product, the root could overflow or vanish.
+        bounded = np.sqrt(np.where(unbounded, 0.0, self.threshold[..., None])) * np.sqrt(variances)
         return np.where(unbounded, np.inf, bounded), directions
 
     def volume(self) -> Floats:
@@ -80,7 +80,7 @@ class Region:
         lengths, _ = self.semi_axes()
         d = lengths.shape[-1]
         ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             volume = ball * lengths.prod(axis=-1)
         return np.asarray(np.where((lengths == 0).any(axis=-1), 0.0, volume))
 

@@ -16,16 +16,16 @@ import numpy.typing as npt
 import zarr
 from zarr.codecs import BloscCodec
 
+from ocular.data.layout import Layout
 from ocular.errors import DamagedFileError, InputError, check_type, check_whole
 from ocular.records import FootprintGeometry, Footprints, Indices, Inputs, Labels, Transitions, check_labels
-from ocular.sealed import read_sealed, sync_directory, write_sealed
+from ocular.sealed import check_regular, read_manifest, sound_content, sync_directory, write_sealed
 
 VERSION = 1  # of the store's format, parts included
 SEAL = "part.sealed"
 
 _KIND = "transition store part"
-_FOOTPRINT_CHUNK, _ROW_CHUNK = 64, 16_384  # rows compressed together
-_CHUNKS_PER_SHARD = 64  # chunks in one file
+_COUNTS = ("transitions", "footprints", "environments")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,8 @@ class Shared:
     def __post_init__(self) -> None:
         check_labels(self.labels)
         check_type("geometry", self.geometry, FootprintGeometry)
-        check_whole("state_dim", self.state_dim)
-        check_whole("action_dim", self.action_dim)
-        if self.state_dim < 1 or self.action_dim < 1:
-            raise InputError(
-                f"state_dim={self.state_dim}, action_dim={self.action_dim}; allowed are positive numbers"
-            )
+        check_whole("state_dim", self.state_dim, least=1)
+        check_whole("action_dim", self.action_dim, least=1)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON objects."""
@@ -77,7 +73,8 @@ class Part:
     directory: Path
     seal: str  # checksum of the seal
     summary: PartSummary
-    checksums: dict[str, str]  # of each file, by its path inside the directory
+    sizes: dict[str, int]  # of each file, by its path inside the directory
+    checksums: dict[str, str]  # likewise
 
 
 def write_part(directory: Path, name: str, transitions: Transitions) -> None:
@@ -113,36 +110,64 @@ def open_part(directory: Path, seal: str) -> Part:
     if not (directory / SEAL).is_file():
         raise DamagedFileError(f"{directory} has no {SEAL}; allowed is a whole part")
     found = checksum(directory / SEAL)
-    manifest = read_sealed(directory / SEAL, kind=_KIND, version=VERSION).manifest
+    manifest = read_manifest(directory / SEAL, kind=_KIND, version=VERSION)
     if found != seal:
         raise DamagedFileError(
             f"{directory / SEAL} has the checksum {found}; allowed is the one in the store's index: {seal}"
         )
-    sizes = {file: size for file, size, _ in manifest["files"]}
-    _check_sizes(directory, sizes)
+    with sound_content(directory / SEAL, _KIND):
+        part = _described(directory, seal, manifest)
+    _check_sizes(directory, part.sizes)
+    return part
+
+
+def _described(directory: Path, seal: str, manifest: dict[str, Any]) -> Part:
+    """The part of this manifest, whose numbers must be numbers and add up."""
+    name, files, environments = (manifest[field] for field in ("name", "files", "environments"))
+    if name != directory.name or manifest.keys() != {"name", "files", *_COUNTS}:
+        raise InputError(f"it is of the part {name!r} with {sorted(manifest)}; allowed is {directory.name!r}")
+    for count in (manifest["transitions"], manifest["footprints"], *(n for _, n in environments)):
+        check_whole("a count", count, least=0)
+    for file, size, digest in files:
+        check_whole(f"the size of {file!r}", size, least=0)
+        if not isinstance(file, str) or not isinstance(digest, str):
+            raise InputError(f"the file {file!r} has the checksum {digest!r}; allowed are texts")
+    summary = PartSummary(
+        transitions=manifest["transitions"],
+        footprints=manifest["footprints"],
+        environments=dict(environments),
+        files=len(files),
+        size=sum(size for _, size, _ in files),
+    )
+    if (
+        len(summary.environments) != len(environments)
+        or not all(isinstance(known, str) for known in summary.environments)
+        or sum(summary.environments.values()) != summary.transitions
+        or summary.footprints > summary.transitions
+        or len({file for file, _, _ in files}) != len(files)
+    ):
+        raise InputError(
+            f"the counts {summary} or names do not fit; allowed are distinct names and right sums"
+        )
     return Part(
         directory=directory,
         seal=seal,
-        summary=PartSummary(
-            transitions=manifest["transitions"],
-            footprints=manifest["footprints"],
-            environments=dict(manifest["environments"]),
-            files=len(sizes),
-            size=sum(sizes.values()),
-        ),
-        checksums={file: digest for file, _, digest in manifest["files"]},
+        summary=summary,
+        sizes={file: size for file, size, _ in files},
+        checksums={file: digest for file, _, digest in files},
     )
 
 
 def load_part(part: Part, shared: Shared) -> Transitions:
-    """Read a part once every checksum was found to fit."""
+    """Read a part once every checksum was found to fit, and its arrays are those that the seal counts."""
     for file, want in part.checksums.items():
         found = checksum(part.directory / file)
         if found != want:
             raise DamagedFileError(
                 f"{part.directory / file} is damaged: it has the checksum {found}; allowed is {want}"
             )
-    arrays = {field: _read_array(part.directory / field) for field in _DTYPES}
+    arrays = {field: _read_array(part, layout, field) for field, layout in _layouts(part, shared).items()}
+    environments = tuple(part.summary.environments)
     try:
         inputs = Inputs(
             states=arrays["states"],
@@ -151,23 +176,28 @@ def load_part(part: Part, shared: Shared) -> Transitions:
             footprint_index=arrays["footprint_index"],
             footprints=Footprints(arrays["footprints"], shared.labels, shared.geometry),
         )
-        return Transitions(
-            inputs=inputs,
-            next_states=arrays["next_states"],
-            environment=arrays["environment"],
-            environments=tuple(part.summary.environments),
-        )
+        transitions = Transitions(inputs, arrays["next_states"], arrays["environment"], environments)
     except InputError as error:
         raise DamagedFileError(f"{part.directory} contradicts itself: {error}") from error
+    counts = np.bincount(transitions.environment, minlength=len(environments)).tolist()
+    if counts != list(part.summary.environments.values()):
+        raise DamagedFileError(
+            f"{part.directory} holds {counts} transitions of {environments}; "
+            f"allowed are those of its seal: {part.summary.environments}"
+        )
+    return transitions
 
 
 def checksum(file: Path) -> str:
     """SHA-256 of a file's bytes."""
     try:
+        check_regular(file)
         with open(file, "rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
         raise DamagedFileError(f"cannot read {file}: {error.strerror}; allowed is a readable file") from error
+    except InputError as error:
+        raise DamagedFileError(f"{error}") from error
 
 
 _DTYPES = {
@@ -196,25 +226,45 @@ def _distinct_footprints(inputs: Inputs) -> tuple[Indices, Labels]:
     return renumbered[inputs.footprint_index], cells[np.array(first, np.int64)]
 
 
+def _layouts(part: Part, shared: Shared) -> dict[str, Layout]:
+    """What the arrays of a part must look like."""
+    n, k, geometry = part.summary.transitions, part.summary.footprints, shared.geometry
+    shapes: dict[str, tuple[int, ...]] = {
+        "states": (n, shared.state_dim),
+        "actions": (n, shared.action_dim),
+        "next_states": (n, shared.state_dim),
+        "headings": (n,),
+        "environment": (n,),
+        "footprint_index": (n,),
+        "footprints": (k, geometry.angles, geometry.ranges),
+    }
+    return {field: Layout.of(field, shapes[field], dtype) for field, dtype in _DTYPES.items()}
+
+
 def _write_array(group: zarr.Group, field: str, values: npt.NDArray[Any]) -> None:
-    longest = _FOOTPRINT_CHUNK if field == "footprints" else _ROW_CHUNK
-    chunk = max(1, min(longest, len(values)))
-    chunks_used = max(1, -(-len(values) // chunk))
-    shard = chunk * min(_CHUNKS_PER_SHARD, chunks_used)
+    layout = Layout.of(field, values.shape, values.dtype)
     array = group.create_array(
         field,
         shape=values.shape,
         dtype=values.dtype,
-        chunks=(chunk, *values.shape[1:]),
-        shards=(shard, *values.shape[1:]),
+        chunks=layout.chunk_shape,
+        shards=layout.shard_shape,
         compressors=BloscCodec(cname="zstd", clevel=5, shuffle="shuffle"),
         config={"write_empty_chunks": True},  # so that every chunk is on disk, and missing means damaged
     )
     array[...] = values
 
 
-def _read_array(directory: Path) -> npt.NDArray[Any]:
-    return np.asarray(zarr.open_array(directory, mode="r", zarr_format=3)[...])
+def _read_array(part: Part, layout: Layout, field: str) -> npt.NDArray[Any]:
+    directory = part.directory / field
+    sizes = {f.removeprefix(f"{field}/"): n for f, n in part.sizes.items() if f.startswith(f"{field}/")}
+    layout.check(directory, sizes)
+    try:
+        return np.asarray(zarr.open_array(directory, mode="r", zarr_format=3)[...])
+    except (LookupError, RuntimeError, TypeError, ValueError) as error:  # of zarr and its codecs
+        raise DamagedFileError(
+            f"{directory} cannot be read: {error!r}; allowed is what ocular wrote"
+        ) from error
 
 
 def _sizes(directory: Path) -> dict[str, int]:

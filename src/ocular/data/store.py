@@ -33,7 +33,7 @@ from ocular.data.parts import (
 from ocular.errors import DamagedFileError, InputError, check_choice, check_names, check_path, check_type
 from ocular.locks import TEMPORARY, temporary_folder
 from ocular.records import FootprintGeometry, LogPart, Logs, Transitions, concatenate
-from ocular.sealed import read_sealed, sync_directory, write_sealed
+from ocular.sealed import read_manifest, sound_content, strict_json, sync_directory, write_sealed
 
 _KIND = "transition store"
 _ROOT, _INDEX = "zarr.json", "index.sealed"
@@ -157,15 +157,21 @@ def _read_index(path: Path) -> tuple[Shared, dict[str, Part]]:
         raise InputError(f"{path} holds no {_ROOT}; allowed is the directory of a transition store")
     if not (path / _INDEX).is_file():
         raise DamagedFileError(f"{path} holds no {_INDEX}; allowed is a whole transition store")
-    index = read_sealed(path / _INDEX, kind=_KIND, version=VERSION).manifest
+    index = read_manifest(path / _INDEX, kind=_KIND, version=VERSION)
     found = checksum(path / _ROOT)
-    if found != index["root"]:
+    if found != index.get("root"):
         raise DamagedFileError(
-            f"{path / _ROOT} has the checksum {found}; allowed is the one in {_INDEX}: {index['root']}"
+            f"{path / _ROOT} has the checksum {found}; allowed is the one in {_INDEX}: {index.get('root')}"
         )
-    return Shared.from_json(index["shared"]), {
-        name: open_part(path / name, seal) for name, seal in index["parts"]
-    }
+    with sound_content(path / _INDEX, _KIND):
+        shared = Shared.from_json(index["shared"])
+        said = strict_json((path / _ROOT).read_bytes())["attributes"]
+        if index.keys() != {"root", "shared", "parts"} or said != {"version": VERSION, **shared.to_json()}:
+            raise InputError(f"{_ROOT} says {said}, the index {index}; allowed is the same in both")
+        seals = dict(index["parts"])
+        if len(seals) != len(index["parts"]) or not all(_NAME.fullmatch(name) for name in seals):
+            raise InputError(f"the parts are {index['parts']}; allowed are distinct names of folders within")
+    return shared, {name: open_part(path / name, seal) for name, seal in seals.items()}
 
 
 def _write_index(path: Path, shared: Shared, parts: Iterable[Part]) -> None:

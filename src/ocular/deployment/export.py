@@ -9,10 +9,12 @@ levels.npy           logged values of one feature, between which thresholds are 
 model_*.npy          what describes the model, such as the matrices of a linear one
 state_cov.npy        the covariance of the state estimate that predictions start from
 ocular_reader.py     sixty lines of NumPy that read all this and answer as the library does
+checksums.txt        of all these files: `sha256sum --check checksums.txt`, or `check_export`
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -29,11 +31,12 @@ from ocular.deployment import onnx_encoder
 from ocular.dynamics.stored import model_arrays, model_kind
 from ocular.encoding import ConvEncoder
 from ocular.encoding.kernels import CHANNELS
-from ocular.errors import InputError
+from ocular.errors import DamagedFileError, InputError
 from ocular.locks import temporary_folder
 from ocular.partition import TreePartition
-from ocular.sealed import sync_directory
+from ocular.sealed import check_regular, sync_directory
 
+CHECKSUMS = "checksums.txt"
 READER = Path(__file__).with_name("ocular_reader.py")
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -56,6 +59,7 @@ def export(calibration: Calibration, folder: str | Path, alpha: float | Fraction
                 about["onnx_deviation"] = onnx_encoder.write(encoder, temporary / "encoder.onnx")
             (temporary / "calibration.json").write_text(json.dumps(about, indent=1) + "\n")
             shutil.copyfile(READER, temporary / READER.name)
+            (temporary / CHECKSUMS).write_text(_checksums(temporary))
             os.rename(temporary, folder)
         sync_directory(folder.parent)
     except OSError as error:
@@ -63,6 +67,32 @@ def export(calibration: Calibration, folder: str | Path, alpha: float | Fraction
             f"cannot export to {folder}: {error.strerror or error}; allowed is a writable place"
         ) from error
     return about
+
+
+def check_export(folder: str | Path) -> None:
+    """Raise unless the folder holds the files that were exported, byte for byte, and no others."""
+    folder = Path(folder)
+    try:
+        check_regular(folder / CHECKSUMS)
+        said, found = (folder / CHECKSUMS).read_bytes(), _checksums(folder).encode()
+    except OSError as error:
+        raise InputError(f"cannot read {folder}: {error.strerror}; allowed is an exported folder") from error
+    if said != found:
+        differing = sorted({*said.splitlines()} ^ {*found.splitlines()})
+        raise DamagedFileError(
+            f"{folder} is damaged: its {CHECKSUMS} and its files differ in {differing}; allowed are the "
+            "files that were exported, unchanged"
+        )
+
+
+def _checksums(folder: Path) -> str:
+    """A line for each file but the list itself, as sha256sum writes it."""
+    lines = []
+    for file in sorted(folder.iterdir()):
+        if file.name != CHECKSUMS:
+            check_regular(file)
+            lines.append(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n")
+    return "".join(lines)
 
 
 def _about(calibration: Calibration, alpha: float | Fraction) -> dict[str, Any]:

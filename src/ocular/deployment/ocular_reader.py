@@ -13,12 +13,12 @@ class Reader:
 
     def rows(self, states, actions, headings, footprints=()):  # (n, d), (n, m), (n,), (n, angles, ranges)
         s, a, c, n = states.T, actions.T, np.cos(headings), np.sin(headings)
-        features = {None: lambda: [], "action": lambda: [*a], "world": lambda: [*s[2:], *a]}
-        features["position"] = features["state+action"] = lambda: [*s, *a]
-        features["wheels"] = lambda: [(a[0] + a[1]) / 2, a[1] - a[0]]
-        features["body"] = lambda: [np.hypot(s[2], s[3]), a[0] * c + a[1] * n, c * a[1] - n * a[0]]
+        by = {None: lambda: [], "action": lambda: [*a], "speeds": lambda: [*a], "world": lambda: [*s[2:], *a]}
+        by["position"] = by["state+action"] = lambda: [*s, *a]
+        by["wheels"] = lambda: [(a[0] + a[1]) / 2, a[1] - a[0]]
+        by["body"] = lambda: [np.hypot(s[2], s[3]), a[0] * c + a[1] * n, c * a[1] - n * a[0]]
         latents = np.array([self.latent(cells) for cells in footprints]).T
-        return np.array([*features[self.about["features"]](), *latents]).T.reshape(len(states), -1)
+        return np.array([*by[self.about["features"]](), *latents]).T.reshape(len(states), -1)
 
     def latent(self, cells):  # of one footprint (angles, ranges)
         h = np.eye(len(self.about["labels"]), dtype=np.float32)[cells]

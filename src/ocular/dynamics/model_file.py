@@ -51,7 +51,7 @@ def load_robot(path: str | Path) -> Robot:
         return _robot(table)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; allowed is a TOML file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from error
     except InputError as error:
         raise InputError(f"{path}: {error}") from error

@@ -24,8 +24,8 @@ from ocular.encoding.base import Sights
 from ocular.encoding.convolutional import ConvEncoder, check_encodable
 from ocular.encoding.drawing import draw
 from ocular.encoding.settings import CHECKPOINT_KIND, CHECKPOINT_VERSION, TrainingSettings
-from ocular.errors import InputError, OcularError
-from ocular.sealed import read_sealed, write_sealed
+from ocular.errors import InputError, OcularError, check_finite, check_shape, check_whole
+from ocular.sealed import Sealed, read_sealed, sound_content, take, write_sealed
 from ocular.seeds import integer, stream
 
 Progress = Callable[[int, float, float], None]  # epoch, held-out loss, held-out pixel accuracy
@@ -154,24 +154,45 @@ class _Run:
     def load(self, path: Path) -> None:
         """Go on from a saved state, if it is of this very training."""
         sealed = read_sealed(path, kind=CHECKPOINT_KIND, version=CHECKPOINT_VERSION)
+        with sound_content(path, CHECKPOINT_KIND):
+            identity = {name: sealed.manifest[name] for name in self.identity}
         for name, mine in self.identity.items():
-            if sealed.manifest[name] != mine:
+            if identity[name] != mine:
                 raise InputError(
-                    f"the checkpoint {path} is of a training with {name} {sealed.manifest[name]}; "
+                    f"the checkpoint {path} is of a training with {name} {identity[name]}; "
                     f"allowed is {mine}: name another file, or delete this one"
                 )
-        self.epoch, self.best_epoch = sealed.manifest["epoch"], sealed.manifest["best_epoch"]
-        best = sealed.manifest["best_score"]
-        self.best_score = Score(best["loss"], best["accuracy"], tuple(best["per_label"]))
-        self.seconds = sealed.manifest["seconds"]
-        self.best_weights = {name: sealed.arrays[f"best.{name}"] for name in self.best_weights}
+        with sound_content(path, CHECKPOINT_KIND):
+            self._restore(sealed)
+
+    def _restore(self, sealed: Sealed) -> None:
+        """Everything is checked before anything is changed."""
+        now = {name: tuple(parameter.shape) for name, parameter in self.network.named_parameters()}
+        shapes: dict[str, tuple[int, ...]] = {
+            f"{kind}.{name}": now[name] for kind in ("now", "exp_avg", "exp_avg_sq") for name in now
+        }
+        shapes |= {f"best.{name}": array.shape for name, array in self.best_weights.items()}
+        arrays = take(sealed.arrays, dict.fromkeys(shapes, np.float32))
+        for name, array in arrays.items():
+            check_shape(name, array, shapes[name])
+            check_finite(name, array)
+        epoch, best_epoch = sealed.manifest["epoch"], sealed.manifest["best_epoch"]
+        check_whole("epoch", epoch, least=0)
+        check_whole("best_epoch", best_epoch, least=0)
+        if not best_epoch <= epoch <= self.settings.epochs:
+            raise InputError(f"epochs {best_epoch} and {epoch}; allowed are at most {self.settings.epochs}")
+        best, self.seconds = sealed.manifest["best_score"], float(sealed.manifest["seconds"])
+        per_label = tuple(None if share is None else float(share) for share in best["per_label"])
+        self.best_score = Score(float(best["loss"]), float(best["accuracy"]), per_label)
+        self.epoch, self.best_epoch = epoch, best_epoch
+        self.best_weights = {name: arrays[f"best.{name}"] for name in self.best_weights}
         steps = self.epoch * (len(self.trained) // self.batch)
         with torch.no_grad():
             for name, parameter in self.network.named_parameters():
-                parameter.copy_(torch.from_numpy(sealed.arrays[f"now.{name}"]))
+                parameter.copy_(torch.from_numpy(arrays[f"now.{name}"]))
                 state: dict[str, Any] = {"step": torch.tensor(float(steps))}
                 for moment in ("exp_avg", "exp_avg_sq"):  # in the parameter's own memory layout
-                    array = sealed.arrays[f"{moment}.{name}"]
+                    array = arrays[f"{moment}.{name}"]
                     state[moment] = torch.empty_like(parameter).copy_(torch.from_numpy(array))
                 self.optimizer.state[parameter] = state
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from ocular.errors import InputError
+from ocular.errors import InputError, check_choice, check_finite, check_shape
 from ocular.evaluation.coverage import CaseResults
-from ocular.evaluation.episodes import EpisodeResult
+from ocular.evaluation.episodes import EpisodeResult, Outcome
 from ocular.locks import make_folder, sole_writer
 from ocular.records import Floats, Inputs
-from ocular.sealed import Arrays, read_sealed, write_sealed
+from ocular.sealed import Arrays, only, read_sealed, sound_content, take, write_sealed
 
 TRAJECTORIES, CASES, VERSION = "trajectories", "coverage cases", 1
 
@@ -26,7 +26,7 @@ TRAJECTORIES, CASES, VERSION = "trajectories", "coverage cases", 1
 class Trajectory:
     """One drive of T control steps."""
 
-    outcome: str  # success, collision or timeout
+    outcome: Outcome
     states: Floats  # (T + 1, 4), where the robot truly was
     actions: Floats  # (T, 2)
     scales: Floats  # (T,), xi of the step that was taken; NaN where the plan had no uncertainty
@@ -35,6 +35,13 @@ class Trajectory:
     def of(cls, drive: EpisodeResult) -> Trajectory:
         """What is kept of a drive."""
         return cls(drive.outcome, drive.states, drive.actions, drive.scales)
+
+    def __post_init__(self) -> None:
+        check_choice("outcome", self.outcome, get_args(Outcome))
+        check_shape("states", self.states, (len(self.scales) + 1, None))
+        check_shape("actions", self.actions, (len(self.scales), None))
+        check_finite("states", self.states)
+        check_finite("actions", self.actions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +60,16 @@ class TrajectoryFile:
         if not self.path.exists():
             return {}
         sealed = read_sealed(self.path, kind=TRAJECTORIES, version=VERSION)
-        return {
-            int(episode): Trajectory(
-                outcome, *(sealed.arrays[f"{episode}.{name}"].astype(np.float64) for name in _PARTS)
-            )
-            for episode, outcome in sorted(sealed.manifest["outcomes"].items(), key=lambda item: int(item[0]))
-        }
+        with sound_content(self.path, "file of trajectories"):
+            (outcomes,) = only(sealed.manifest, "outcomes")
+            names = [f"{episode}.{name}" for episode in outcomes for name in _PARTS]
+            arrays = take(sealed.arrays, dict.fromkeys(names, np.float32))
+            return {
+                int(episode): Trajectory(
+                    outcome, *(arrays[f"{episode}.{name}"].astype(np.float64) for name in _PARTS)
+                )
+                for episode, outcome in sorted(outcomes.items(), key=lambda item: int(item[0]))
+            }
 
     def add(self, episode: int, result: EpisodeResult) -> None:
         """Merge one drive in and rewrite the file in one atomic step; a drive added again is replaced."""
@@ -113,15 +124,23 @@ def write_cases(path: Path, cases: Inputs, ood: Any, results: Mapping[str, CaseR
 def read_cases(path: Path) -> CaseRecord:
     """Read the cases of one map and one seed back."""
     sealed = read_sealed(path, kind=CASES, version=VERSION)
-    arrays = sealed.arrays
-    return CaseRecord(
-        states=arrays["states"].astype(np.float64),
-        actions=arrays["actions"].astype(np.float64),
-        ood=arrays["ood"],
-        methods={
-            method: CaseResults(
-                *(arrays[f"{method}.{part}"].astype(np.float64) for part in ("coverage", "volume"))
-            )
-            for method in sealed.manifest["methods"]
-        },
-    )
+    with sound_content(path, "file of test cases"):
+        (methods,) = only(sealed.manifest, "methods")
+        parts = [f"{method}.{part}" for method in methods for part in ("coverage", "volume")]
+        arrays = take(
+            sealed.arrays,
+            {"states": np.float32, "actions": np.float32, "ood": np.bool_} | dict.fromkeys(parts, np.float32),
+        )
+        for name, array in arrays.items():
+            check_shape(name, array, (len(arrays["ood"]), *(None,) * (name in ("states", "actions"))))
+            if name.endswith(".coverage") and not ((array >= 0) & (array <= 1)).all():
+                raise InputError(f"{name} runs from {array.min()} to {array.max()}; allowed is 0 to 1")
+            if name.endswith(".volume") and not (array >= 0).all():
+                raise InputError(f"{name} runs down to {array.min()}; allowed is 0 to infinity")
+        single = {name: a.astype(np.float64) for name, a in arrays.items() if name != "ood"}
+        return CaseRecord(
+            states=single["states"],
+            actions=single["actions"],
+            ood=arrays["ood"],
+            methods={m: CaseResults(single[f"{m}.coverage"], single[f"{m}.volume"]) for m in methods},
+        )

@@ -18,7 +18,7 @@ from typing import Any
 
 from ocular.errors import DamagedFileError, InputError
 from ocular.locks import make_folder, sole_writer
-from ocular.sealed import atomic_write_bytes
+from ocular.sealed import atomic_write_bytes, strict_json
 
 Row = dict[str, Any]
 PACKAGES = ("ocular", "numpy", "scipy", "scikit-learn", "torch", "numba", "zarr")
@@ -26,8 +26,13 @@ PACKAGES = ("ocular", "numpy", "scipy", "scikit-learn", "torch", "numba", "zarr"
 
 def read_rows(path: Path) -> list[Row]:
     """All rows of a CSV, values as text."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file, strict=True))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; allowed is a CSV file") from error
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise DamagedFileError(f"{path} is not a CSV file: {error}; allowed is what a run wrote") from error
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise DamagedFileError(f"{path}, line {number}: {row}; allowed is a value for every column")
@@ -138,10 +143,14 @@ class Provenance:
         if not self.path.exists():
             return {}
         try:
-            record = json.loads(self.path.read_text())
+            record = strict_json(self.path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise DamagedFileError(f"{self.path} is not JSON: {error}; allowed is what a run wrote") from None
-        if not isinstance(record, dict) or not {"config", "runs"} <= record.keys():
+        if not (
+            isinstance(record, dict)
+            and isinstance(record.get("config"), dict)
+            and isinstance(record.get("runs"), list)
+        ):
             raise DamagedFileError(f"{self.path} lacks config and runs; allowed is what a run wrote")
         return record
 

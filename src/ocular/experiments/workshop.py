@@ -17,7 +17,7 @@ from ocular.locks import make_folder, sole_writer
 from ocular.planning.belief import BeliefMap
 from ocular.planning.mppi import PlannerSettings
 from ocular.records import FootprintGeometry, Transitions
-from ocular.sealed import read_sealed
+from ocular.sealed import read_sealed, sound_content
 from ocular.seeds import stream
 from ocular.worlds.collect import CALIBRATION_GRID, TEST_GRID, GridSpec, collect_transitions
 from ocular.worlds.map_file import PLANAR_LABELS
@@ -147,13 +147,14 @@ class Workshop:
         if not path.exists():
             return None
         state = read_sealed(path, kind=CHECKPOINT_KIND, version=CHECKPOINT_VERSION).manifest
-        return {
-            "epochs": state["epoch"],
-            "best_epoch": state["best_epoch"],
-            "held_out_loss": state["best_score"]["loss"],
-            "held_out_accuracy": state["best_score"]["accuracy"],
-            "seconds": state["seconds"],
-        }
+        with sound_content(path, CHECKPOINT_KIND):
+            return {
+                "epochs": state["epoch"],
+                "best_epoch": state["best_epoch"],
+                "held_out_loss": state["best_score"]["loss"],
+                "held_out_accuracy": state["best_score"]["accuracy"],
+                "seconds": state["seconds"],
+            }
 
     def _checkpoint(self, map_name: str, method: str) -> Path:
         return self.folder / "encoders" / f"{map_name}-{method}.sealed"

@@ -57,7 +57,7 @@ def load_classes(
         raise InputError(f"there is no class table {path.name}; allowed is a TOML file") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}; allowed is a TOML file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path.name} is not a TOML file: {error}") from error
     if labels is None:
         labels = tuple(dict.fromkeys((OCCUPIED, UNKNOWN, *map(str, table.values()))))

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from ocular.errors import DamagedFileError, InputError, check_array, check_shape, check_type
+from ocular.errors import InputError, check_array, check_shape, check_type
 from ocular.monitor.windows import count_labels, cover, farthest, sectors, thin
 from ocular.records import Floats, FootprintGeometry, Footprints, Indices, Labels, check_labels
-from ocular.sealed import read_sealed, write_sealed
+from ocular.sealed import read_sealed, sound_content, take, write_sealed
 from ocular.seeds import stream
 
 KIND, VERSION = "novelty", 1
@@ -46,6 +46,16 @@ class Novelty:
         if not len(self.examples) or self.examples.max() >= len(self.labels):
             raise InputError(
                 f"{len(self.examples)} examples; allowed is at least 1, with labels below {len(self.labels)}"
+            )
+        check_shape("known_labels", self.known_labels, (None,))
+        if self.known_labels.max(initial=0) >= len(self.labels) or (np.diff(self.known_labels) <= 0).any():
+            raise InputError(
+                f"known labels are {self.known_labels}; allowed are ascending ones below {len(self.labels)}"
+            )
+        if self.calibrated.min(initial=0) < 0 or self.calibrated.max(initial=0) > self._pixels + 1:
+            raise InputError(
+                f"calibrated values run from {self.calibrated.min()} to {self.calibrated.max()}; "
+                f"allowed are 0 to {self._pixels + 1}"
             )
         if (np.diff(self._counts[:, 0]) < 0).any() or (np.diff(self.calibrated) < 0).any():
             raise InputError("examples or calibrated values are out of order; allowed is ascending order")
@@ -106,7 +116,8 @@ class Novelty:
 
     @property
     def _pixels(self) -> int:
-        shape = sectors(thin(np.empty((1, self.geometry.angles, self.geometry.ranges), np.uint8))).shape
+        one = np.broadcast_to(np.uint8(0), (1, self.geometry.angles, self.geometry.ranges))
+        shape = sectors(thin(one)).shape
         return int(shape[2] * shape[3])
 
 
@@ -144,11 +155,7 @@ def save(novelty: Novelty, path: str | Path) -> None:
 def load(path: str | Path) -> Novelty:
     """Read a novelty test back."""
     sealed = read_sealed(path, kind=KIND, version=VERSION)
-    try:
+    with sound_content(path, "novelty test"):
         labels = tuple(sealed.manifest.pop("labels"))
-        return Novelty(labels, FootprintGeometry(**sealed.manifest), **sealed.arrays)
-    except (KeyError, TypeError, IndexError, InputError) as error:
-        raise DamagedFileError(
-            f"{path} is sealed but not a sound novelty test: {type(error).__name__}: {error}; "
-            "allowed is what ocular wrote"
-        ) from error
+        arrays = take(sealed.arrays, {"examples": np.uint8, "known_labels": np.uint8, "calibrated": np.int64})
+        return Novelty(labels, FootprintGeometry(**sealed.manifest), **arrays)

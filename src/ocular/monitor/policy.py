@@ -77,7 +77,8 @@ class Policy:
     @property
     def factors(self) -> Floats:
         """The online correction of each ground, in use or not."""
-        return np.exp(self._log_factors)
+        with np.errstate(over="ignore"):  # nothing but the whole space was ever enough
+            return np.asarray(np.exp(self._log_factors))
 
     def see(self, cells: Labels) -> None:
         """What is in view now (angles, ranges)."""
@@ -97,7 +98,8 @@ class Policy:
 
     def take(self, reading: Reading) -> None:
         """The same for a step that the monitor has seen already."""
-        missed = reading.score > self._quantile * self._adapted()[reading.cell]
+        with np.errstate(over="ignore"):
+            missed = reading.score > self._quantile * self._adapted()[reading.cell]
         ground = reading.ground
         log_factor = self._log_factors[ground] + RATE * (missed - self._alpha)
         self._log_factors[ground] = min(max(0.0, log_factor), LARGEST)
@@ -125,4 +127,7 @@ class Policy:
 
     def _adapted(self) -> Floats:
         noise = np.where(self._calibrated > MODEL_ERRS, 1.0, 0.0)
-        return np.asarray(noise + self.factors[self.monitor.grounds] * (self._calibrated - noise))
+        factors = self.factors[self.monitor.grounds]
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite factor times no error is no number
+            adapted = noise + factors * (self._calibrated - noise)
+        return np.where(np.isinf(factors), np.inf, adapted)

@@ -48,6 +48,9 @@ class TreePartition:
 
     def __post_init__(self) -> None:
         """Refuse arrays that are no tree, so that the kernel cannot run out of bounds or for ever."""
+        for name in ("feature", "threshold", "left", "right", "cell"):
+            check_shape(f"the tree's {name}", getattr(self, name), (len(self.feature),))
+        check_finite("the tree's threshold", self.threshold)
         nodes = len(self.feature)
         inner = self.left != LEAF
         children = np.concatenate([self.left[inner], self.right[inner]])
@@ -55,11 +58,11 @@ class TreePartition:
         leaves = np.sort(self.cell[~inner])
         sound = (
             nodes > 0
-            and len({len(a) for a in (self.feature, self.threshold, self.left, self.right, self.cell)}) == 1
             and (children > parents).all()
             and np.array_equal(np.sort(children), np.arange(1, nodes))
             and ((self.feature[inner] >= 0) & (self.feature[inner] < self.n_features)).all()
             and np.array_equal(leaves, np.arange(len(leaves)))
+            and (self.cell[inner] == -1).all()
         )
         if not sound:
             raise InputError(
@@ -140,7 +143,8 @@ class TreePartition:
         """
         nodes = np.arange(len(self.left), dtype=np.int32)
         leaf = self.left == LEAF
-        single = self.threshold.astype(np.float32)
+        with np.errstate(over="ignore", under="ignore"):  # infinite thresholds decide rightly too
+            single = self.threshold.astype(np.float32)
         single = np.where(single > self.threshold, np.nextafter(single, np.float32(-np.inf)), single)
         children = np.empty(2 * len(nodes), dtype=np.uint64)
         children[0::2] = np.where(leaf, nodes, self.left)

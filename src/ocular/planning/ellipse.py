@@ -20,6 +20,7 @@ from ocular.records import UNKNOWN
 HALF_DIAGONAL = float(np.sqrt(0.5))  # of a cell, in cells
 SLACK = 1e-3  # in cells: the shortcuts keep this far from ties, which the visit of the cells decides
 PARTS = 32  # a penetration depth is known to one of these
+LONGEST = 1e6  # cells of a way: a longer one, or one that is no number, is not walked but taken to hit
 
 
 class Obstacles(NamedTuple):
@@ -197,7 +198,7 @@ def _gap(x: float, y: float, most: float, map_: Obstacles) -> float:
 @njit(cache=True)
 def hits_obstacle(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
     """Whether the ellipse with centre (x, y) and M = [[a, b], [b, c]] meets an OCCUPIED cell."""
-    if not np.isfinite(a + c + x + y):
+    if not np.isfinite(a + b + c + x + y):
         return True
     clearance, to_centre = _bounds(x, y, map_)
     if clearance > 0.0 and clearance * clearance > a + c:  # the trace bounds the largest eigenvalue
@@ -226,7 +227,7 @@ def _distance_at(x: float, y: float, map_: Obstacles, per_metre: float) -> float
 def _walk_hits(x0: float, y0: float, x1: float, y1: float, map_: Obstacles, slack: float) -> bool:
     """Look along the way in leaps as long as the distance field allows, of half a cell at least."""
     length, done = _norm(x1 - x0, y1 - y0), 0.0
-    if not np.isfinite(length):
+    if not length <= LONGEST * map_.resolution:
         return True
     if length == 0.0:
         return bool(_distance_at(x0, y0, map_, 1.0 / map_.resolution) == 0.0)
@@ -280,8 +281,11 @@ def paths_hit(before: Any, means: Any, map_: Obstacles, blocked: Any) -> None:
     zero, width = np.float32(0.0), np.int32(columns)
     close = np.empty(n, np.bool_)
     for s in range(n):
-        column = np.int32(min(max((means[0, s] - x0) * per_metre, zero), last_column))
-        row = np.int32(min(max((means[1, s] - y0) * per_metre, zero), last_row))
+        # Spelled out so that what is not a number becomes zero: as an index it would lead anywhere.
+        x, y = (means[0, s] - x0) * per_metre, (means[1, s] - y0) * per_metre
+        x, y = x if x > zero else zero, y if y > zero else zero
+        column = np.int32(x if x < last_column else last_column)
+        row = np.int32(y if y < last_row else last_row)
         dx, dy = means[0, s] - before[0, s], means[1, s] - before[1, s]
         clearance = max(distance[np.uint32(row * width + column)] - slack, zero)
         close[s] = not clearance * clearance > dx * dx + dy * dy
@@ -299,7 +303,7 @@ def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
     It is 1 - s for the largest s in [0, 1] such that the ellipse with semi-axes scaled by s is clear: one
     minus the least Mahalanobis distance of an obstacle over that of the boundary. Rounded up to 1/128.
     """
-    if not np.isfinite(a + c + x + y):
+    if not np.isfinite(a + b + c + x + y):
         return 1.0
     if not hits_obstacle(x, y, a, b, c, map_):
         return 0.0
@@ -326,7 +330,7 @@ def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
 @njit(cache=True)
 def within_seen(x: float, y: float, a: float, b: float, c: float, map_: Obstacles) -> bool:
     """Whether every cell that the ellipse meets lies on the map and is not UNKNOWN."""
-    if not np.isfinite(a + c + x + y):
+    if not np.isfinite(a + b + c + x + y):
         return False
     rows, columns = map_.labels.shape
     first_row, last_row = _rows(y, c, map_)

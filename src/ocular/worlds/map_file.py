@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ MOST_CELLS = 100_000_000
 COMMON_KEYS = ("name", "resolution", "start", "subgoals")
 RECTANGLE_KEYS = ("size", "free", "slippery")
 IMAGE_KEYS = ("image", "legend")
+IMAGE_FORMATS = ("PNG", "BMP", "GIF", "PPM", "TIFF")  # without loss; and to open others may start a program
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +64,9 @@ def load_map(name_or_path: str | Path) -> PlanarMap:
         )
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}; allowed is a readable file") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path.name} is not a TOML file: {error}") from error
     return _MapFile(path, table).read()
 
@@ -147,10 +151,14 @@ class _MapFile:
             raise self.complaint("image", image, "the path of an image, from the folder of the map file")
         path = self.path.parent / image
         try:
-            with Image.open(path) as opened:
+            with Image.open(path, formats=IMAGE_FORMATS) as opened:
+                if opened.width * opened.height > MOST_CELLS:
+                    raise self.complaint("image", image, f"an image of at most {MOST_CELLS:,} pixels")
                 pixels = np.asarray(opened.convert("RGBA"))
         except FileNotFoundError as error:
             raise self.complaint("image", image, f"an existing file; there is none at {path}") from error
+        except InputError:
+            raise
         except Exception as error:  # each codec has errors of its own
             raise DamagedFileError(
                 f"{path.name}, the image of {self.path.name}, is not readable: {error}"
@@ -186,7 +194,7 @@ class _MapFile:
 
     def cell_count(self, key: str, length: float, resolution: float) -> int:
         self.positive(key, length)
-        count = round(length / resolution)
+        count = round(min(length / resolution, 1.0 + MOST_CELLS))
         if count < 1 or abs(count * resolution - length) > 1e-6 * resolution:
             raise self.complaint(key, length, f"a whole number of cells of {resolution} m")
         return count
@@ -205,8 +213,13 @@ class _MapFile:
         return first, second
 
     def number(self, key: str, value: object) -> float:
-        # To Python, true is a number; to somebody who writes a map, it is a slip of the pen.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        # To Python, true is a number; to somebody who writes a map, it is a slip of the pen. And whole
+        # numbers may be too large to be floats.
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not abs(value) <= sys.float_info.max
+        ):
             raise self.complaint(key, value, "a finite number [m]")
         return float(value)
 

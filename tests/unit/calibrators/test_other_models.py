@@ -8,12 +8,11 @@ from tests.conftest import LABELS, SMALL, random_encoder, random_transitions
 
 from ocular.calibrators import NoCP, SplitCP, load, lucca, ocular, ocular_no_encode, save
 from ocular.calibrators.features import feature_names, features
-from ocular.dynamics import MODELS, LinearGaussian, differential_drive
+from ocular.dynamics import MODELS, differential_drive
 from ocular.errors import InputError
 from ocular.partition import TreeSettings
 from ocular.planning.mppi import MPPI, PlannerSettings
 from ocular.records import Footprints, Gaussian, Inputs, Transitions
-from ocular.sealed import read_sealed
 
 ROBOT = differential_drive(0.5, np.diag([2e-3, 1e-3, 4e-3]), wheel_radius=0.3, baseline=1.1)
 STATE_COV = np.diag([1e-4, 1e-4, 1e-3])
@@ -70,15 +69,6 @@ def test_every_method_calibrates_a_robot_with_wheels_and_is_saved(name, logs, tm
     assert np.array_equal(loaded.threshold(fresh.inputs, 0.1), calibration.threshold(fresh.inputs, 0.1))
     save(loaded, tmp_path / "again.ocular")
     assert (tmp_path / "again.ocular").read_bytes() == (tmp_path / "robot.ocular").read_bytes()
-
-
-def test_only_models_that_are_not_linear_need_the_newer_format(logs, tmp_path):
-    path = tmp_path / "robot.ocular"
-    save(NoCP().fit(logs, ROBOT, STATE_COV, seed=0), path)
-    assert (read_sealed(path, kind="calibration", version=3).version) == 3
-    straight = LinearGaussian(np.eye(3), np.zeros((3, 2)), np.eye(3))
-    save(SplitCP().fit(logs, straight, STATE_COV, seed=0), path)
-    assert (read_sealed(path, kind="calibration", version=3).version) == 2
 
 
 @dataclass(frozen=True)

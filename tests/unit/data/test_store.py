@@ -266,7 +266,7 @@ def test_create_never_overwrites(filled, tmp_path):
     ):
         with pytest.raises(InputError, match=message):
             new_store(path)
-    with pytest.raises(InputError, match="state_dim=0"):
+    with pytest.raises(InputError, match="state_dim is 0"):
         TransitionStore.create(tmp_path / "new", LABELS, GEOMETRY, 0, 2)
     (tmp_path / "empty").mkdir()
     assert new_store(tmp_path / "empty").parts == ()

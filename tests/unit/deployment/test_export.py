@@ -12,8 +12,8 @@ from tests.unit.calibrators.test_calibrators import MODEL, STATE_COV, TREE, cali
 
 from ocular.calibrators import LocalCalibrator, ocular
 from ocular.deployment import onnx_encoder
-from ocular.deployment.export import READER, export
-from ocular.errors import InputError, OcularError
+from ocular.deployment.export import CHECKSUMS, READER, check_export, export
+from ocular.errors import DamagedFileError, InputError, OcularError
 from ocular.partition import TreeSettings
 from ocular.records import FootprintGeometry, Footprints
 
@@ -150,3 +150,38 @@ def test_an_export_is_written_whole_or_refused(logs, tmp_path, monkeypatch):
         0.1,
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["l", "robot"]
+
+
+def test_every_file_of_an_export_is_accounted_for(logs, tmp_path):
+    export(calibrators()["lucca"].fit(logs, MODEL, STATE_COV, seed=0), tmp_path / "robot", 0.1)
+    check_export(tmp_path / "robot")
+    for file in sorted((tmp_path / "robot").iterdir()):
+        data = file.read_bytes()
+        for damaged in (data[:-1], data + b"x", bytes([data[0] ^ 1]) + data[1:]):
+            file.write_bytes(damaged)
+            with pytest.raises(DamagedFileError, match="files differ"):
+                check_export(tmp_path / "robot")
+        file.unlink()
+        with pytest.raises(InputError if file.name == CHECKSUMS else DamagedFileError):
+            check_export(tmp_path / "robot")
+        file.write_bytes(data)
+    check_export(tmp_path / "robot")
+    (tmp_path / "robot" / "more.npy").write_bytes(b"")
+    with pytest.raises(DamagedFileError, match=r"more\.npy"):
+        check_export(tmp_path / "robot")
+
+
+def test_the_reader_knows_the_features_of_a_robot_that_is_told_speeds():
+    poses = np.random.default_rng(0).normal(size=(40, 3))
+    actions = np.random.default_rng(1).normal(size=(40, 2))
+    reader = reader_of_features("speeds")
+    assert np.array_equal(reader.rows(poses, actions, np.zeros(40)), actions)
+
+
+def reader_of_features(name):
+    spec = importlib.util.spec_from_file_location("reader", READER)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    reader = module.Reader.__new__(module.Reader)
+    reader.about, reader.arrays = {"features": name}, {}
+    return reader

@@ -112,3 +112,10 @@ def test_what_is_wrong_is_named_with_the_file(text, message, tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match=r"cannot read .*robot\.toml: No such file"):
         load_model(tmp_path / "robot.toml")
+
+
+@pytest.mark.parametrize("text", ['kind = ["linear"]', "kind = {}", "kind = " + "[" * 9000])
+def test_a_kind_of_another_type_is_refused_too(text, tmp_path):
+    (tmp_path / "robot.toml").write_text(text)
+    with pytest.raises(InputError, match=r"robot\.toml"):
+        load_model(tmp_path / "robot.toml")

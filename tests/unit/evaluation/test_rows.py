@@ -103,3 +103,20 @@ def test_a_second_run_of_the_same_rows_is_refused(tmp_path):
     with provenance.start(workers=1) as run:
         run.record(["H"], peak_gib=0.1)
     assert [run["rows"] for run in provenance.read()["runs"]] == [["S"], ["H"]]
+
+
+def test_what_is_no_text_is_damage(tmp_path):
+    rows = rows_in(tmp_path)
+    rows.path.parent.mkdir(parents=True)
+    rows.path.write_bytes(b"map,episode,value\n\xff\xfe,1,2\n")
+    with pytest.raises(DamagedFileError, match="is not a CSV file"):
+        rows.read()
+
+
+@pytest.mark.parametrize(
+    "text", ['{"config": {}, "runs": 3}', '{"config": [], "runs": []}', "[" * 9000, '{"config": {"a": NaN}}']
+)
+def test_provenance_that_is_none_is_damage(tmp_path, text):
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(DamagedFileError, match=r"p\.json"):
+        Provenance(tmp_path / "p.json", {}).start(workers=1)

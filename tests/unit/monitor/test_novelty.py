@@ -9,7 +9,7 @@ from ocular.monitor import Novelty
 from ocular.monitor.novelty import load, save
 from ocular.monitor.windows import count_labels, cover, nearest
 from ocular.records import FootprintGeometry, Footprints
-from ocular.sealed import write_sealed
+from ocular.sealed import read_sealed, write_sealed
 
 GEOMETRY = FootprintGeometry(angles=60, ranges=20)
 OCCUPIED, UNKNOWN, NOMINAL, ICE = range(4)
@@ -113,3 +113,24 @@ def test_what_is_wrong_is_refused(novelty, tmp_path):
     write_sealed(tmp_path / "y", kind="novelty", version=1, manifest=manifest, arrays=arrays)
     with pytest.raises(DamagedFileError, match="out of order"):
         load(tmp_path / "y")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("angles", 10**15, "allowed are at most"),
+        ("angles", 60.0, "whole number"),
+        ("known_labels", np.array([0, 200], np.uint8), "known labels"),
+        ("calibrated", np.array([-5, 3]), "calibrated values"),
+        ("examples", np.zeros((2, 3), np.float64), "dtype float64"),
+        ("more", np.zeros(3), "the arrays are"),
+    ],
+)
+def test_content_that_contradicts_itself_is_refused(novelty, tmp_path, field, value, message):
+    save(novelty, tmp_path / "x")
+    sealed = read_sealed(tmp_path / "x", kind="novelty", version=1)
+    changed = sealed.arrays if isinstance(value, np.ndarray) else sealed.manifest
+    changed[field] = value
+    write_sealed(tmp_path / "x", kind="novelty", version=1, manifest=sealed.manifest, arrays=sealed.arrays)
+    with pytest.raises(DamagedFileError, match=message):
+        load(tmp_path / "x")

@@ -286,3 +286,42 @@ def test_a_link_stays_a_link_and_permissions_follow_the_umask(tmp_path):
     assert (tmp_path / "real").read_bytes() == b"x"
     (tmp_path / "plain").write_bytes(b"x")
     assert (tmp_path / "real").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        document().replace(b'"manifest": {}', b'"manifest": {"a": NaN}'),
+        document().replace(b'"manifest": {}', b'"manifest": {"a": 1e999}'),
+        document().replace(b'"manifest": {}', b'"manifest": {"a": 1, "a": 2}'),
+        document().replace(b'"manifest": {}', b'"manifest": {"a": ' + b"[" * 60 + b"]" * 60 + b"}"),
+        document().replace(b'"manifest": {}', b'"manifest": {"a": ' + b"[" * 9000 + b"]" * 9000 + b"}"),
+        document(more=1),
+        document(version=0),
+        document(sealed=0),
+        document(arrays={"q": {"dtype": "float64", "shape": [2.0]}}),
+        document(arrays={"q": {"dtype": "float64", "shape": [10**15]}}),
+        document(arrays={"q": {"dtype": "float64", "shape": [-1, -2]}}),
+    ],
+)
+def test_json_beyond_the_layout_is_refused_though_its_seal_is_right(tmp_path, text):
+    forge(tmp_path / "file", text, ARRAYS)
+    with pytest.raises(DamagedFileError):
+        read(tmp_path / "file")
+
+
+def test_a_manifest_that_could_not_be_read_back_is_not_written(tmp_path):
+    deep = []
+    for _ in range(60):
+        deep = [deep]
+    with pytest.raises(InputError, match=r"nests 6\d levels; allowed are 50"):
+        write_sealed(tmp_path / "file", kind="k", version=1, manifest={"deep": deep}, arrays={})
+    assert not (tmp_path / "file").exists()
+
+
+def test_what_never_ends_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(InputError, match="a pipe or a device; allowed is a regular file"):
+            read(tmp_path / name)

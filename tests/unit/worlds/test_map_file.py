@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from ocular.errors import DamagedFileError, InputError
-from ocular.worlds import load_map, packaged_maps
+from ocular.worlds import load_map, map_file, packaged_maps
 
 ROOM = """
 size = [2.0, 1.0]
@@ -176,3 +176,30 @@ def test_a_mistake_beside_an_image_is_named_too(tmp_path, old, new, message):
 def test_an_unknown_map_lists_those_there_are():
     with pytest.raises(InputError, match="no map 'Z'; allowed are H, L, S, U or the path"):
         load_map("Z")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ROOM.replace("size = [2.0, 1.0]", "size = [1e300, 1e300]"),
+        ROOM.replace("resolution = 0.1", "resolution = 1e-300"),
+        ROOM.replace("resolution = 0.1", f"resolution = {10**400}"),
+        "size = " + "[" * 9000,
+    ],
+)
+def test_a_map_beyond_all_size_or_depth_is_refused(tmp_path, text):
+    with pytest.raises(InputError, match=r"room\.toml"):
+        load_map(written(tmp_path, text))
+
+
+def test_an_image_that_a_program_would_have_to_draw_is_not_opened(tmp_path):
+    (tmp_path / "map.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
+    with pytest.raises(DamagedFileError, match="not readable"):
+        load_map(written(tmp_path, LEGEND))
+
+
+def test_an_image_of_too_many_pixels_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(map_file, "MOST_CELLS", 3)
+    painted(tmp_path, [[[255, 255, 255]] * 2] * 2)
+    with pytest.raises(InputError, match=r"image is 'map\.png'; allowed is an image of at most 3 pixels"):
+        load_map(written(tmp_path, LEGEND))

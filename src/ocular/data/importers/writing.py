@@ -20,10 +20,10 @@ from typing import Any
 
 from ocular.data.importers.base import Recording, Target, identity
 from ocular.data.store import TransitionStore
-from ocular.errors import InputError
+from ocular.errors import InputError, check_whole
 from ocular.locks import make_folder, sole_writer
 from ocular.progress import progress
-from ocular.sealed import read_sealed, write_sealed
+from ocular.sealed import read_manifest, sound_content, write_sealed
 
 PART_ROWS = 2048  # steps in a part: their footprints must fit in memory, and are lost by a kill
 FEW = 100  # transitions below which an environment says little
@@ -159,10 +159,16 @@ class _Journal:
             entries={},
         )
         for file in sorted(journal.folder.glob("*.sealed")):
-            known = read_sealed(file, kind=_KIND, version=_VERSION).manifest
-            if known["source"] == journal.source:
-                _check_same(recording.path, store, known["settings"], settings)
-                journal.entries.update({part: (used, dropped) for part, used, dropped in known["parts"]})
+            known = read_manifest(file, kind=_KIND, version=_VERSION)
+            with sound_content(file, _KIND):
+                entries = {part: (used, dict(dropped)) for part, used, dropped in known["parts"]}
+                for part, (used, dropped) in entries.items():
+                    for number in (part, used, *dropped.values()):
+                        check_whole("a number in a journal", number, least=0)
+                same_source, its_settings = known["source"] == journal.source, known["settings"]
+            if same_source:
+                _check_same(recording.path, store, its_settings, settings)
+                journal.entries.update(entries)
         return journal
 
     @property
