@@ -17,6 +17,7 @@ from ocular.report.tables import (
     limits_table,
     planning_tables,
 )
+from ocular.report.trials import sensitivity_table
 
 _BLOCK = re.compile(r"(<!-- table: ([\w /.]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -55,6 +56,7 @@ TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
         for i, name in enumerate(PLANNING)
     },
     **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
+    "planar sensitivity": ("planar/sensitivity.csv", sensitivity_table),
     "benchmarks": ("benchmarks.csv", benchmark_table),
     "limits": ("stress.csv", limits_table),
 }
