@@ -93,15 +93,9 @@ class Diagnose:
             calibrator = replace(calibrator, features=calibration.features.name)
         calibrator = replace(calibrator, fallback=calibration.fallback)
         trees = [TreeSettings(depth, leaf) for depth in self.max_depth for leaf in self.min_leaf]
-        config = {
-            "environments": list(logs.environments),
-            "transitions": len(logs),
-            "training": asdict(training),
-        }
         question = Question(self.seed, trees, self.alpha)
-        print_table(
-            sensitivity_table(sensitivity(calibrator, calibration, logs, question, self.output, config))
-        )
+        rows = sensitivity(calibrator, calibration, logs, question, self.output, asdict(training))
+        print_table(sensitivity_table(rows))
         print(f"wrote {self.output / 'sensitivity.csv'}")
         print(
             "A choice by this table has seen the scores that thresholds are made of; `ocular calibrate "

@@ -41,19 +41,26 @@ def sensitivity(
     logs: Logs,
     question: Question,
     output: Path,
-    config: Mapping[str, Any],
+    training: Mapping[str, Any],
 ) -> list[Row]:
     """Rows of all that was asked for; those that are in the folder already are not made again."""
     split_seed = int(calibration.provenance["seed"])
-    kind = calibrator.features
-    made_with = {**config, "alpha": float(question.alpha), "features": kind, "split_seed": split_seed}
+    made_with = {
+        "environments": list(logs.environments),
+        "transitions": len(logs),
+        "training": dict(training),  # of the encoders
+        "alpha": float(question.alpha),
+        "features": calibrator.features,
+        "split_seed": split_seed,
+    }
     rows = RowFile(output / "sensitivity.csv", _KEY, _COLUMNS)
     provenance = Provenance(output / "sensitivity.provenance.json", made_with)
     record, known = provenance.start(workers=1), rows.keys()
     seen = calibrator.look(logs, calibration.model, calibration.state_cov, seed=split_seed)
     trials = Trials(calibrator, seen, np.arange(len(logs)), question.alpha, split_seed)
     trials.check(question.trees)
-    jobs = [(place, seed) for place in trials.places for seed in question.seeds]
+    seeds = question.seeds if calibrator.encoder is not None else question.seeds[:1]
+    jobs = [(place, seed) for place in trials.places for seed in seeds]
     wanted = {(place, seed): _keys(calibrator, place, seed, question.trees) for place, seed in jobs}
     made: list[str] = []
     with progress("fitting again", len(jobs)) as advance:

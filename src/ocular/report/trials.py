@@ -34,7 +34,7 @@ def sensitivity_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         )
     seeds = len({row["seed"] for row in rows})
     return Table(
-        f"each place left out, {seeds} seeds of the encoder",
+        f"each place left out, {seeds} seed{'s' * (seeds > 1)} of the encoder",
         ("left out", "points a leaf", "leaves", "coverage [%]", "gap [points]", "median xi"),
         body,
     )
