@@ -26,16 +26,16 @@ def sensitivity_table(rows: Sequence[Mapping[str, Any]]) -> Table:
             (
                 place,
                 f"{leaf}" if len(depths) == 1 else f"{leaf}, {depth} levels",
+                f"{len(trials)}",
                 column("cells", 1, 0),
                 column("coverage", 100, 1),
                 column("gap", 100, 1),
                 column("xi", 1, 2),
             )
         )
-    seeds = len({row["seed"] for row in rows})
     return Table(
-        f"each place left out, {seeds} seed{'s' * (seeds > 1)} of the encoder",
-        ("left out", "points a leaf", "leaves", "coverage [%]", "gap [points]", "median xi"),
+        "each place left out; mean ± standard deviation over seeds of the encoder",
+        ("left out", "points a leaf", "seeds", "leaves", "coverage [%]", "gap [points]", "median xi"),
         body,
     )
 
