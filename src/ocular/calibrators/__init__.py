@@ -11,6 +11,7 @@ from ocular.calibrators.calibration import Calibration
 from ocular.calibrators.lucca import lucca
 from ocular.calibrators.nocp import NoCP
 from ocular.calibrators.ocular import ocular, ocular_no_encode
+from ocular.calibrators.selection import Selecting
 from ocular.calibrators.splitcp import SplitCP
 
 
@@ -39,6 +40,7 @@ __all__ = [
     "LocalCalibrator",
     "Method",
     "NoCP",
+    "Selecting",
     "SplitCP",
     "load",
     "lucca",

@@ -63,35 +63,61 @@ class LocalCalibrator(Calibrator):
         self, transitions: Transitions | Logs, model: GaussianModel, state_cov: Floats, *, seed: int
     ) -> Calibration:
         """Alg. 1, offline part: encoder and tree from the partition split, thresholds from the other."""
-        logs = Logs.of(transitions)
+        return self.fit_seen(self.look(Logs.of(transitions), model, state_cov, seed=seed), seed=seed)
+
+    def look(self, logs: Logs, model: GaussianModel, state_cov: Floats, *, seed: int) -> Seen:
+        """Features and scores of all transitions; nothing is learned from them yet."""
         blank = blank_calibration(self.method, logs, model, state_cov, seed)
-        partition_rows, conformal_rows = split_rows(len(logs), self.partition_share, seed)
         feature_map = features(self.features, model.state_dim, model.action_dim)
-        inputs, scores = look_at_logs(logs, blank, feature_map)
-        check_scores(scores)
-        encoder = None
-        if self.encoder is not None:
-            encoder = self.encoder(footprints_of(logs, partition_rows), integer(seed, "encoder"))
-            inputs = np.concatenate([inputs, encode_logs(logs, encoder)], axis=1)
+        look = look_at_logs(logs, blank, feature_map)
+        check_scores(look.scores)
+        blank = replace(blank, features=feature_map, fallback=self.fallback)
+        return Seen(logs, blank, look.features, look.scores, look.environment)
+
+    def fit_seen(self, seen: Seen, *, seed: int) -> Calibration:
+        """Calibrate on logs that were looked at."""
+        partition_rows, conformal_rows = split_rows(len(seen.logs), self.partition_share, seed)
+        self.tree.check_points(len(partition_rows))  # before an encoder is trained
+        return self.draw(self.encode(seen, partition_rows, seed), partition_rows, conformal_rows, seed)
+
+    def encode(self, seen: Seen, rows: Indices, seed: int) -> Seen:
+        """With the latent of what each transition saw, by an encoder made from what these rows saw."""
+        if self.encoder is None:
+            return seen
+        encoder = self.encoder(footprints_of(seen.logs, rows), integer(seed, "encoder"))
+        inputs = np.concatenate([seen.inputs, encode_logs(seen.logs, encoder)], axis=1)
+        return replace(seen, blank=replace(seen.blank, encoder=encoder), inputs=inputs)
+
+    def draw(self, seen: Seen, partition_rows: Indices, conformal_rows: Indices, seed: int) -> Calibration:
+        """Cells from some rows, their thresholds from others."""
         # The cells are drawn by the distance, the thresholds are on its square: squared, the fast and
         # uncertain transitions would claim all the splits and leave slow ones merged.
         partition = TreePartition.fit(
-            inputs[partition_rows],
-            np.sqrt(scores[partition_rows]),
+            seen.inputs[partition_rows],
+            np.sqrt(seen.scores[partition_rows]),
             self.tree,
             integer(seed, "tree"),
         )
-        cells = partition.apply(inputs[conformal_rows])
-        leveled = feature_map.leveled
+        cells = partition.apply(seen.inputs[conformal_rows])
+        feature_map = seen.blank.features
+        leveled = None if feature_map is None else feature_map.leveled
         return replace(
-            blank,
-            features=feature_map,
-            levels=None if leveled is None else Levels.of(inputs[partition_rows], leveled),
-            encoder=encoder,
+            seen.blank,
+            levels=None if leveled is None else Levels.of(seen.inputs[partition_rows], leveled),
             partition=partition,
-            scores=CellScores.group(scores[conformal_rows], cells, partition.n_cells),
-            fallback=self.fallback,
+            scores=CellScores.group(seen.scores[conformal_rows], cells, partition.n_cells),
         )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Logs as a calibrator sees them: all that cells and thresholds are made of."""
+
+    logs: Logs
+    blank: Calibration  # the model, what cells look at, and nothing that was learned from scores
+    inputs: Floats  # (n, k), what the partition looks at: features, and latents once there is an encoder
+    scores: Floats  # (n,)
+    environment: Indices  # (n,) indices into the logs' environments
 
 
 def blank_calibration(

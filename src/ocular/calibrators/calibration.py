@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,7 +16,7 @@ from ocular.calibrators.levels import Levels, raised
 from ocular.conformal import CellScores, Lineage, Region, exact_fraction, squared_mahalanobis
 from ocular.dynamics import GaussianModel
 from ocular.encoding import ConvEncoder
-from ocular.errors import InputError, check_array, check_number, check_type, shown
+from ocular.errors import CalibrationWarning, InputError, check_array, check_number, check_type, shown
 from ocular.partition import Partition, TreePartition, WholeSpace
 from ocular.records import (
     OCCUPIED,
@@ -128,6 +129,13 @@ class Calibration:
     def chi2(self, alpha: float | Fraction) -> float:
         """The threshold of a model that is right: what xi is measured by."""
         return float(chdtri(self.model.state_dim, float(exact_fraction(alpha))))
+
+
+def quiet_thresholds(calibration: Calibration, alpha: float | Fraction) -> Floats:
+    """The thresholds without the warning of starved cells, for those who tell of them otherwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return calibration.thresholds(alpha)
 
 
 def process(inputs: Inputs, features: FeatureMap | None, encoder: ConvEncoder | None) -> Floats:

@@ -8,11 +8,11 @@ from ocular.partition import TreeSettings
 from ocular.progress import progress
 
 
-def train_encoder(footprints: Sights, seed: int) -> ConvEncoder:
-    """The default encoder source: train one, with the default settings."""
+def train_encoder(footprints: Sights, seed: int, settings: TrainingSettings | None = None) -> ConvEncoder:
+    """The default encoder source: train one, with the default settings unless told."""
     from ocular.encoding.training import train  # loads torch, which only training needs
 
-    settings = TrainingSettings()
+    settings = settings or TrainingSettings()
     with progress("training the encoder", settings.epochs) as advance:
 
         def tell(_: int, loss: float, __: float) -> None:

@@ -7,6 +7,7 @@ says (`joblib.parallel_config`), one after the other in this process unless told
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import TypeVar
@@ -23,16 +24,29 @@ from ocular.records import Floats, FootprintGeometry, Footprints, Indices, Label
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A few numbers of each transition."""
+
+    features: Floats  # (n, k)
+    scores: Floats  # (n,)
+    environment: Indices  # (n,) indices into the logs' environments
+
+
 def score_logs(logs: Logs, blank: Calibration) -> Floats:
     """How wrong the model was about each transition (n,)."""
     return np.concatenate(list(_each(logs, repeat(blank.score), "scoring")))
 
 
-def look_at_logs(logs: Logs, blank: Calibration, features: FeatureMap) -> tuple[Floats, Floats]:
-    """Features (n, k) and scores (n,) of all transitions."""
-    look = partial(_look, blank=blank, features=features)
-    rows, scores = zip(*_each(logs, repeat(look), "scoring"), strict=True)
-    return np.concatenate(rows), np.concatenate(scores)
+def look_at_logs(logs: Logs, blank: Calibration, features: FeatureMap) -> Look:
+    """All transitions, without what they saw."""
+    look = partial(_look, blank=blank, features=features, environments=logs.environments)
+    looks = list(_each(logs, repeat(look), "scoring"))
+    return Look(
+        np.concatenate([part.features for part in looks]),
+        np.concatenate([part.scores for part in looks]),
+        np.concatenate([part.environment for part in looks]),
+    )
 
 
 def encode_logs(logs: Logs, encoder: ConvEncoder) -> Floats:
@@ -82,8 +96,11 @@ def _work(part: LogPart, stage: Callable[[Transitions], T]) -> T:
     return stage(part.load())
 
 
-def _look(transitions: Transitions, blank: Calibration, features: FeatureMap) -> tuple[Floats, Floats]:
-    return features(transitions.inputs), blank.score(transitions)
+def _look(
+    transitions: Transitions, blank: Calibration, features: FeatureMap, environments: tuple[str, ...]
+) -> Look:
+    numbers = np.array([environments.index(name) for name in transitions.environments], np.int64)
+    return Look(features(transitions.inputs), blank.score(transitions), numbers[transitions.environment])
 
 
 def _encode(transitions: Transitions, encoder: ConvEncoder) -> Floats:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from ocular.dynamics import GaussianModel
     from ocular.encoding import TrainingSettings
     from ocular.evaluation.account import Account, LeftOut
+    from ocular.partition import TreeSettings
     from ocular.records import Floats, Transitions
 
+CANDIDATES = (150, 300, 600)  # points a leaf to choose among
 T = TypeVar("T")
 Stores = list[tuple["TransitionStore", list[str]]]  # with the parts to be used
 
@@ -31,6 +33,10 @@ class Calibrate:
 
     The account ends with coverage and volume in new places: each environment is left out in turn, which
     trains an encoder each; --no-account spares that. Any alpha can be asked of the file later.
+
+    With --select, the tree's settings are chosen among those given by leaving environments out, too, within
+    the split that draws the cells: the thresholds' promise stays whole. The account then repeats the choice
+    without each environment.
     """
 
     store: Annotated[tuple[Path, ...], tyro.conf.Positional]
@@ -45,8 +51,14 @@ class Calibrate:
     """The account is of regions that hold the next state with probability 1 - alpha."""
     features: str | None = None
     """What cells look at besides the latent, such as body, wheels or action; the method's own unless told."""
-    min_leaf: int = 300
-    """Transitions that each cell needs when cells are drawn."""
+    select: bool = False
+    """Choose --min-leaf and --max-depth, which may then be several: of those that cover every environment
+    left out, the one with the smallest regions. It trains an encoder for each environment."""
+    min_leaf: tuple[int, ...] = ()
+    """Transitions that each cell needs when cells are drawn: 300 unless told, or 150, 300 and 600 to choose
+    among."""
+    max_depth: tuple[int, ...] = (13,)
+    """Most levels of the tree that draws them."""
     fallback: bool = False
     """Cells with too few transitions take those of the part of the tree around them, too."""
     without: tuple[str, ...] = ()
@@ -75,13 +87,16 @@ class Calibrate:
         if not self.output.absolute().parent.is_dir():
             raise InputError(f"-o is {self.output}; allowed is a file in a directory that exists")
         check_probability("--alpha", self.alpha)
+        self._check_settings()
         model, state_cov = model_of(self.model)
         stores = open_stores(self.store, self.without)
         logs = join_logs(stores)  # part by part: they need not fit in memory
         with sole_file(self.output):
             with workers_at(self.scheduler, workers=1):
                 calibration = self._with_progress(
-                    "calibrating", lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed)
+                    "calibrating",
+                    lambda calibrator: calibrator.fit(logs, model, state_cov, seed=self.seed),
+                    environments=len(logs.environments),
                 )
             save(calibration, self.output)
         left_out = self._leave_out(calibration, load_all(stores)) if self.account else []
@@ -101,18 +116,35 @@ class Calibrate:
             test = partial(
                 leave_out, name, transitions=logs, like=calibration, alpha=self.alpha, seed=self.seed
             )
-            found.append(self._with_progress(f"leaving out {name}", test))
+            others = len(logs.environments) - 1
+            found.append(self._with_progress(f"leaving out {name}", test, environments=others))
         return found
 
-    def _with_progress(self, what: str, work: Callable[[Calibrator], T]) -> T:
-        """Do this with the calibrator, whose encoder's training shows how far it is."""
-        from ocular.calibrators import METHODS, LocalCalibrator
-        from ocular.encoding import ConvEncoder, Sights
+    def _trees(self) -> tuple[TreeSettings, ...]:
+        """The settings to choose among, or the only one."""
         from ocular.partition import TreeSettings
+
+        leaves = self.min_leaf or (CANDIDATES if self.select else (TreeSettings().min_leaf,))
+        return tuple(TreeSettings(depth, leaf) for depth in self.max_depth for leaf in leaves)
+
+    def _check_settings(self) -> None:
+        if not self.select and len(self._trees()) != 1:
+            raise InputError(
+                f"--min-leaf is {self.min_leaf} and --max-depth {self.max_depth}; allowed is one each, or "
+                "--select to choose among several"
+            )
+        if self.select and self.method in ("nocp", "splitcp"):
+            raise InputError(f"--select with --method {self.method}; allowed are methods with a tree")
+
+    def _with_progress(self, what: str, work: Callable[[Calibrator], T], *, environments: int) -> T:
+        """Do this with the calibrator, whose encoder's training shows how far it is."""
+        from ocular.calibrators import METHODS, LocalCalibrator, Selecting
+        from ocular.encoding import ConvEncoder, Sights
         from ocular.progress import progress
 
-        settings = self._training()
-        with progress(what, 1 + (settings.epochs if self.method == "ocular" else 0)) as advance:
+        settings = training_settings(self.quick)
+        trainings = (1 + self.select * environments) * (self.method == "ocular")
+        with progress(what, 1 + settings.epochs * trainings) as advance:
 
             def encoder(footprints: Sights, seed: int) -> ConvEncoder:
                 from ocular.encoding.training import train
@@ -122,29 +154,23 @@ class Calibrate:
 
                 return train(footprints, settings, seed, progress=tell)[0]
 
-            calibrator = METHODS[self.method].make(encoder)
+            calibrator: Calibrator = METHODS[self.method].make(encoder)
             if isinstance(calibrator, LocalCalibrator):
-                calibrator = replace(
+                local = replace(
                     calibrator,
                     features=self.features or calibrator.features,
-                    tree=TreeSettings(min_leaf=self.min_leaf),
+                    tree=self._trees()[0],
                     fallback=self.fallback,
                 )
+                calibrator = Selecting(local, self._trees(), self.alpha) if self.select else local
             done = work(calibrator)
             advance("done")
             return done
 
-    def _training(self) -> TrainingSettings:
-        from ocular.encoding import TrainingSettings
-
-        if not self.quick:
-            return TrainingSettings()
-        from ocular.experiments.coverage import QUICK_EPOCHS, QUICK_FOOTPRINTS
-
-        return TrainingSettings(epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
-
     def _print(self, account: Account) -> None:
         from ocular.cli.output import number, print_warnings, result
+        from ocular.report import print_table
+        from ocular.report.trials import selection_table
 
         places = ", ".join(f"{name} {count:,}" for name, count in account.environments.items())
         print(f"{self.output}: {account.method} on {account.transitions:,} transitions: {places}")
@@ -154,11 +180,24 @@ class Calibrate:
             print(f"  {'points a cell':14}{points.least:,.0f}, {points.median:,.0f}, {points.most:,.0f}")
         for name, spread in (("threshold", account.thresholds), ("xi", account.scales)):
             print(f"  {name:14}{number(spread.least)}, {number(spread.median)}, {number(spread.most)}")
+        if account.selection is not None:
+            print_table(selection_table(account.selection))
         if account.left_out:
             print("each environment left out, and tested by a calibration on the others:")
         for left in account.left_out:
             print(f"  {left.environment:14}{result(left.tested) if left.tested else left.reason}")
         print_warnings(account.warnings)
+
+
+def training_settings(quick: bool) -> TrainingSettings:
+    """How encoders are trained, or how briefly for a first look."""
+    from ocular.encoding import TrainingSettings
+
+    if not quick:
+        return TrainingSettings()
+    from ocular.experiments.coverage import QUICK_EPOCHS, QUICK_FOOTPRINTS
+
+    return TrainingSettings(epochs=QUICK_EPOCHS, most_footprints=QUICK_FOOTPRINTS)
 
 
 def model_of(name: str) -> tuple[GaussianModel, Floats]:

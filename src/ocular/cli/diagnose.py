@@ -10,7 +10,7 @@ import tyro
 
 if TYPE_CHECKING:
     from ocular.calibrators import Calibration
-    from ocular.records import Transitions
+    from ocular.records import Logs, Transitions
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,18 @@ class Diagnose:
     show: int = 10
     """How many leaves to list, the most doubtful first."""
     sensitivity: bool = False
-    """Fit again with every environment left out in turn, for each seed and tree below: minutes each."""
+    """Fit again with every environment left out in turn, for each seed and tree below: each place and seed
+    trains an encoder. Stop it at any moment and run it again: what was finished is not done again."""
     seed: tuple[int, ...] = (0, 1)
-    """Seeds of encoder, split and tree."""
+    """Seeds of the encoder; split and tree keep the calibration's."""
     min_leaf: tuple[int, ...] = (150, 300, 600)
     """Least points of a leaf."""
     max_depth: tuple[int, ...] = (13,)
     """Most levels of the tree."""
+    quick: bool = False
+    """Train encoders briefly and on fewer footprints: for a first look."""
+    output: Path = Path("out/sensitivity")
+    """Folder of the rows of --sensitivity."""
 
     def run(self) -> None:
         """Look, and print what was seen."""
@@ -44,10 +49,9 @@ class Diagnose:
         parts = calibration.provenance.get("environments", [])
         for part in parts:  # in their order: it decided how they were split
             check_choice("an environment of the calibration", part, store.parts)
-        logs = store.load(parts)
-        self._leaves(calibration, logs)
+        self._leaves(calibration, store.load(parts))
         if self.sensitivity:
-            self._sensitivity(calibration, logs)
+            self._sensitivity(calibration, store.logs(parts))
 
     def _leaves(self, calibration: Calibration, logs: Transitions) -> None:
         import numpy as np
@@ -68,28 +72,32 @@ class Diagnose:
                 f"{leaf.coverage:8.1%}  {leaf.disagreement:14.2g}"
             )
 
-    def _sensitivity(self, calibration: Calibration, logs: Transitions) -> None:
+    def _sensitivity(self, calibration: Calibration, logs: Logs) -> None:
+        from dataclasses import asdict, replace
+        from functools import partial
+
         from ocular.calibrators import METHODS, LocalCalibrator
         from ocular.calibrators.ocular import train_encoder
+        from ocular.cli.calibrate import training_settings
         from ocular.errors import InputError
-        from ocular.evaluation.diagnostics import sensitivity
+        from ocular.experiments.sensitivity import Question, sensitivity
         from ocular.partition import TreeSettings
-        from ocular.progress import progress
+        from ocular.report import print_table
+        from ocular.report.trials import sensitivity_table
 
-        calibrator = METHODS[calibration.method].make(train_encoder)
+        training = training_settings(self.quick)
+        calibrator = METHODS[calibration.method].make(partial(train_encoder, settings=training))
         if not isinstance(calibrator, LocalCalibrator):
             raise InputError(f"the method {calibration.method!r} has no leaves; allowed is one with a tree")
+        if calibration.features is not None:
+            calibrator = replace(calibrator, features=calibration.features.name)
+        calibrator = replace(calibrator, fallback=calibration.fallback)
         trees = [TreeSettings(depth, leaf) for depth in self.max_depth for leaf in self.min_leaf]
-        total = len(logs.environments) * len(self.seed) * len(trees)
-        lines = []
-        with progress("fitting again", total) as advance:
-            for trial in sensitivity(calibrator, calibration, logs, self.alpha, self.seed, trees):
-                lines.append(
-                    f"{trial.left_out:12s}  {trial.seed:4d}  {trial.tree.max_depth:9d}  "
-                    f"{trial.tree.min_leaf:8d}  {trial.cells:6d}  {trial.coverage:8.1%}  {trial.gap:5.3f}  "
-                    f"{trial.xi:5.2f}"
-                )
-                advance(trial.left_out)
-        print("left out      seed  max_depth  min_leaf  leaves  coverage    gap     xi")
-        print("\n".join(lines))
-        print("Settings chosen by this table have seen these logs: calibrate the choice on others.")
+        question = Question(self.seed, trees, self.alpha)
+        rows = sensitivity(calibrator, calibration, logs, question, self.output, asdict(training))
+        print_table(sensitivity_table(rows))
+        print(f"wrote {self.output / 'sensitivity.csv'}")
+        print(
+            "A choice by this table has seen the scores that thresholds are made of; `ocular calibrate "
+            "--select` makes one that has not."
+        )

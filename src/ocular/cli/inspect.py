@@ -51,6 +51,8 @@ class Inspect:
 
     def _print(self, calibration: Calibration, found: list[Leaf]) -> None:
         from ocular.cli.output import number
+        from ocular.report import print_table
+        from ocular.report.trials import selection_table
 
         known = calibration.provenance
         count = known.get("transitions")
@@ -61,3 +63,5 @@ class Inspect:
             print(f"{leaf.words}: xi {number(leaf.xi)}, {leaf.points:,} points")
         if len(found) > self.most:
             print(f"... and {len(found) - self.most} more: --most {len(found)}")
+        if (selection := known.get("selection")) is not None:
+            print_table(selection_table(selection))

@@ -10,16 +10,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ocular.calibrators import Calibration, Calibrator
+from ocular.calibrators.calibration import quiet_thresholds
+from ocular.calibrators.trials import HANDFUL
 from ocular.conformal import conformal_rank
 from ocular.errors import CalibrationWarning, InputError
 from ocular.records import Floats, Transitions
 
-HANDFUL = 100  # transitions, below which a coverage of 90 % is known to 3 points at best
 SHORT = 0.05  # coverage that a left-out environment may lack before it is worth a warning
 
 
@@ -83,6 +85,7 @@ class Account:
     points: Spread | None  # calibration points a cell; None where no scores are kept (NoCP)
     thresholds: Spread  # on the squared Mahalanobis distance
     scales: Spread  # xi
+    selection: Mapping[str, Any] | None  # settings that were tried, and the choice; None where none was made
     left_out: tuple[LeftOut, ...]
     warnings: tuple[str, ...]
 
@@ -95,6 +98,7 @@ def account(
 ) -> Account:
     """Sum up a calibration, and how many transitions of each environment it was fitted on."""
     thresholds, scores = quiet_thresholds(calibration, alpha), calibration.scores
+    selection = calibration.provenance.get("selection")
     return Account(
         method=calibration.method,
         alpha=float(alpha),
@@ -104,9 +108,11 @@ def account(
         points=None if scores is None else Spread.of(scores.counts),
         thresholds=Spread.of(thresholds),
         scales=Spread.of(thresholds / calibration.chi2(alpha)),
+        selection=selection,
         left_out=tuple(left_out),
         warnings=(
             *_of_environments(environments),
+            *_of_selection(selection),
             *_of_cells(calibration, thresholds, alpha),
             *_of_left_out(left_out, alpha),
         ),
@@ -145,13 +151,6 @@ def outcomes(
     return calibration.score(transitions) <= threshold, threshold / calibration.chi2(alpha)
 
 
-def quiet_thresholds(calibration: Calibration, alpha: float | Fraction) -> Floats:
-    """The thresholds without the warning of starved cells, for those who tell of them otherwise."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return calibration.thresholds(alpha)
-
-
 def _of_environments(environments: Mapping[str, int]) -> list[str]:
     found = []
     if len(environments) == 1:
@@ -183,6 +182,16 @@ def _of_cells(calibration: Calibration, thresholds: Floats, alpha: float | Fract
     return [
         f"{int(starved.sum())} of {len(counts)} cells have fewer than the {needed} points that "
         f"alpha = {float(alpha):g} needs; {how}"
+    ]
+
+
+def _of_selection(selection: Mapping[str, Any] | None) -> list[str]:
+    if selection is None or selection["holds"]:
+        return []
+    wanted = 1 - selection["alpha"] - selection["tolerance"]
+    return [
+        f"no setting that was tried covers every environment left out to {wanted:.1%}: the one was chosen "
+        "whose worst environment is covered best"
     ]
 
 

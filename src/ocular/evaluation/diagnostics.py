@@ -1,13 +1,10 @@
-"""What a calibration rests on: its leaves, environments that disagree, and choices that the result hangs on.
+"""What a calibration rests on: its leaves, and environments that disagree.
 
-All of it looks at logs alone. None of it is a test on new places. Settings that are chosen by it have seen
-the scores that thresholds are made of, which breaks the promise: choose on some environments, and calibrate
-the choice on others.
+All of it looks at logs alone. None of it is a test on new places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -17,9 +14,7 @@ from scipy.stats import kruskal
 from ocular.calibrators import Calibration, LocalCalibrator
 from ocular.calibrators.base import split_rows
 from ocular.conformal import CellScores, conformal_quantile
-from ocular.encoding import ConvEncoder, Sights
 from ocular.errors import InputError
-from ocular.partition import TreeSettings
 from ocular.records import Floats, Transitions
 
 FEWEST = 5  # scores of an environment in a leaf, to take part in a comparison
@@ -92,66 +87,3 @@ def holm(p: Floats) -> Floats:
     corrected = np.empty_like(p)
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A calibration of all environments but one, tried on that one's logs."""
-
-    left_out: str
-    seed: int  # of encoder, split and tree
-    tree: TreeSettings
-    cells: int
-    coverage: float
-    gap: float  # mean over its steps of |coverage of the step's cell - (1 - alpha)|
-    xi: float  # median over its steps
-
-
-def sensitivity(
-    calibrator: LocalCalibrator,
-    calibration: Calibration,
-    logs: Transitions,
-    alpha: float | Fraction,
-    seeds: Sequence[int],
-    trees: Sequence[TreeSettings],
-) -> Iterator[Trial]:
-    """Every environment left out in turn, for every seed and tree; a seed's encoder serves all its trees."""
-    if len(logs.environments) < 2:
-        raise InputError(
-            f"logs of {logs.environments}; allowed are at least 2 environments, to leave one out"
-        )
-    for index, name in enumerate(logs.environments):
-        own = logs.environment == index
-        rest, apart = logs.take(np.flatnonzero(~own)), logs.take(np.flatnonzero(own))
-        for seed in seeds:
-            source = _Recalling(calibrator)
-            for tree in trees:
-                recipe = replace(calibrator, tree=tree, encoder=source if calibrator.encoder else None)
-                fitted = recipe.fit(rest, calibration.model, calibration.state_cov, seed=seed)
-                yield _tried(fitted, apart, alpha, name, seed, tree)
-
-
-class _Recalling:
-    """Trains an encoder when first asked, and gives the same one from then on."""
-
-    def __init__(self, calibrator: LocalCalibrator) -> None:
-        self._source = calibrator.encoder
-        self._made: ConvEncoder | None = None
-
-    def __call__(self, footprints: Sights, seed: int) -> ConvEncoder:
-        if self._made is None:
-            assert self._source is not None
-            self._made = self._source(footprints, seed)
-        return self._made
-
-
-def _tried(
-    fitted: Calibration, apart: Transitions, alpha: float | Fraction, name: str, seed: int, tree: TreeSettings
-) -> Trial:
-    covered = fitted.score(apart) <= fitted.threshold(apart.inputs, alpha)
-    cells, count = fitted.cells(apart.inputs), fitted.partition.n_cells
-    points = np.bincount(cells, minlength=count)
-    of_cell = np.bincount(cells, weights=covered, minlength=count) / np.maximum(points, 1)
-    gap = float((points * np.abs(of_cell - (1 - float(alpha)))).sum() / points.sum())
-    xi = float(np.median(fitted.scale(apart.inputs, alpha)))
-    return Trial(name, seed, tree, count, float(covered.mean()), gap, xi)

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from ocular.calibrators import Calibration
-from ocular.evaluation.account import quiet_thresholds
+from ocular.calibrators.calibration import quiet_thresholds
 from ocular.partition import TreePartition
 from ocular.records import OCCUPIED, UNKNOWN, Floats, Footprints, Transitions
 

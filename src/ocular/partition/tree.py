@@ -31,6 +31,14 @@ class TreeSettings:
                 f"max_depth={self.max_depth}, min_leaf={self.min_leaf}; allowed is at least 1 each"
             )
 
+    def check_points(self, points: int) -> None:
+        """Raise where so many points are too few for a single split."""
+        if points < 2 * self.min_leaf:
+            raise InputError(
+                f"{points} points to grow a tree with {self.min_leaf} points a leaf; allowed are at least "
+                f"{2 * self.min_leaf}"
+            )
+
 
 @dataclass(frozen=True)
 class TreePartition:
@@ -83,11 +91,7 @@ class TreePartition:
         check_finite("targets", targets)
         if not features.shape[1]:
             raise InputError("features have no column; allowed is at least one")
-        if len(targets) < 2 * settings.min_leaf:
-            raise InputError(
-                f"{len(targets)} points to grow a tree with {settings.min_leaf} points a leaf; allowed are "
-                f"at least {2 * settings.min_leaf}"
-            )
+        settings.check_points(len(targets))
         from sklearn.tree import (
             DecisionTreeRegressor,
         )  # slow to import, and a robot that only asks never fits

@@ -19,6 +19,7 @@ from ocular.report.tables import (
     planning_tables,
     scale_table,
 )
+from ocular.report.trials import sensitivity_table
 
 _BLOCK = re.compile(r"(<!-- table: ([\w /.]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
@@ -58,6 +59,7 @@ TABLES: Mapping[str, tuple[str, Callable[[list[Row]], Table]]] = {
     },
     **{f"camera noisy {m.key}": ("camera/coverage_noisy.csv", _coverage("camera", m.key)) for m in METRICS},
     "guarded": ("planar/guarded.csv", guarded_table),
+    "planar sensitivity": ("planar/sensitivity.csv", sensitivity_table),
     "benchmarks": ("benchmarks.csv", benchmark_table),
     "limits": ("stress.csv", limits_table),
     "scale": ("scale.csv", scale_table),

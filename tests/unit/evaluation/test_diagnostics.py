@@ -1,15 +1,13 @@
 """Diagnostics: leaves and environments that are known to be sound, or not."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from tests.conftest import random_encoder, random_transitions
+from tests.conftest import random_transitions
 
-from ocular.calibrators import NoCP, SplitCP, ocular, ocular_no_encode
+from ocular.calibrators import NoCP, SplitCP, ocular_no_encode
 from ocular.dynamics import double_integrator
 from ocular.errors import InputError
-from ocular.evaluation.diagnostics import diagnose, holm, sensitivity
+from ocular.evaluation.diagnostics import diagnose, holm
 from ocular.partition import TreeSettings
 from ocular.records import Gaussian, concatenate
 
@@ -74,25 +72,6 @@ def test_holm_is_between_nothing_and_bonferroni():
     assert (holm(np.ones(3)) == 1).all()
 
 
-def test_sensitivity_leaves_each_environment_out_and_trains_once_a_seed():
-    data, asked = logs(0, 1.0, 1.0, 1.6), []
-
-    def source(_, seed):
-        asked.append(seed)
-        return random_encoder(seed)
-
-    trees = [TREE, replace(TREE, max_depth=1)]
-    calibrator = ocular(source, tree=TREE)
-    trials = list(sensitivity(calibrator, fitted(data, calibrator), data, 0.1, (0, 1), trees))
-    assert len(trials) == 3 * 2 * 2
-    assert len(asked) == 1 + 3 * 2
-    assert [trial.left_out for trial in trials[::4]] == ["place 0", "place 1", "place 2"]
-    worst = {t.left_out: t.coverage for t in trials}
-    assert worst["place 2"] < 0.75 < 0.9 < worst["place 0"]
-    assert all(trial.cells <= 2 for trial in trials if trial.tree.max_depth == 1)
-    assert all(0 <= trial.gap <= 0.5 and trial.xi > 0.5 for trial in trials)
-
-
 def test_what_is_wrong_is_said():
     data = logs(0, 1.0, 1.0)
     with pytest.raises(InputError, match="'nocp' has no scores"):
@@ -102,9 +81,5 @@ def test_what_is_wrong_is_said():
     with pytest.raises(InputError, match="give other scores"):
         diagnose(fitted(data), logs(1, 1.0, 1.0), 0.1)
     alone = logs(0, 1.0)
-    for call in (
-        lambda: diagnose(fitted(alone), alone, 0.1),
-        lambda: list(sensitivity(ocular_no_encode(), fitted(alone), alone, 0.1, (0,), [TREE])),
-    ):
-        with pytest.raises(InputError, match="at least 2 environments"):
-            call()
+    with pytest.raises(InputError, match="at least 2 environments"):
+        diagnose(fitted(alone), alone, 0.1)
