@@ -103,19 +103,19 @@ def trees() -> Iterator[Cost]:
 def main() -> None:
     """Measure, print and write."""
     rows = RowFile(RESULTS / "scale.csv", ("logs", "stage"), tuple(field.name for field in fields(Cost)))
-    record = Provenance(RESULTS / "scale.provenance.json", {}).start(workers=1)
     noisy = CameraSettings(camera_noise=0.05)
     done: list[str] = []
-    for cost in chain(
-        per_transition("planar", PlanarSettings(), "S", CALIBRATION_GRID),
-        per_transition("camera", CameraSettings(), "icySide", GridSpec(8, 4, 4)),
-        per_transition("camera with 5 % noise", noisy, "icySide", GridSpec(8, 4, 4)),
-        trees(),
-    ):
-        print(f"{cost.logs}: {cost.stage}: {cost.cost:.3g} {cost.unit} a {cost.per}", flush=True)
-        rows.add([asdict(cost)])
-        done.append(f"{cost.logs}: {cost.stage}")
-        record.record(done, gibibytes({}))
+    with Provenance(RESULTS / "scale.provenance.json", {}).start(workers=1) as record:
+        for cost in chain(
+            per_transition("planar", PlanarSettings(), "S", CALIBRATION_GRID),
+            per_transition("camera", CameraSettings(), "icySide", GridSpec(8, 4, 4)),
+            per_transition("camera with 5 % noise", noisy, "icySide", GridSpec(8, 4, 4)),
+            trees(),
+        ):
+            print(f"{cost.logs}: {cost.stage}: {cost.cost:.3g} {cost.unit} a {cost.per}", flush=True)
+            done.append(f"{cost.logs}: {cost.stage}")
+            record.record(done, gibibytes({}))
+            rows.add([asdict(cost)])
 
 
 if __name__ == "__main__":

@@ -235,8 +235,9 @@ def _rows() -> Kind:
 
     def make(path: Path) -> None:
         rows, provenance = files(path)
-        rows.add([{"name": f"row {k}", "got": k / 7} for k in range(9)])
-        provenance.start(workers=1).record(["row 1"], 0.1)
+        with provenance.start(workers=1) as record:
+            record.record(["row 1"], 0.1)
+            rows.add([{"name": f"row {k}", "got": k / 7} for k in range(9)])
 
     def read(path: Path) -> Any:
         rows, provenance = files(path)

@@ -39,7 +39,8 @@ CONFIG = {
 def reproduce(data: Path, folder: Path, seeds: list[int]) -> dict[str, Table]:
     """Make the rows that are missing; returns all of them as tables."""
     rows = RowFile(folder / "coverage.csv", KEY, COLUMNS)
-    record = Provenance(folder / "coverage.provenance.json", CONFIG).start(workers=1)
+    provenance = Provenance(folder / "coverage.provenance.json", CONFIG)
+    provenance.check()
     logs, there, made_by = read_logs(data), rows.keys(), calibrators().keys()
     missing = [
         (fold, seed)
@@ -47,15 +48,16 @@ def reproduce(data: Path, folder: Path, seeds: list[int]) -> dict[str, Table]:
         for seed in seeds
         if not {(*fold.name, method, str(leaf), str(seed)) for method, leaf in made_by} <= there
     ]
-    with progress("leaving out", len(missing)) as advance:
-        made = []
-        for fold, seed in missing:
-            made += evaluate(logs, fold, seed)
-            advance(fold.held_out)
-    if made:
-        RowFile(folder / "gains.csv", ("terrain", "run"), GAINS).add(gains(logs))
-        rows.add(made)
-        record.record([f"{len(missing)} parts left out, seeds {' '.join(map(str, seeds))}"], gibibytes({}))
+    if missing:
+        with provenance.start(workers=1) as record, progress("leaving out", len(missing)) as advance:
+            made = []
+            for fold, seed in missing:
+                made += evaluate(logs, fold, seed)
+                advance(fold.held_out)
+            what = f"{len(missing)} parts left out, seeds {' '.join(map(str, seeds))}"
+            record.record([what], gibibytes({}))
+            RowFile(folder / "gains.csv", ("terrain", "run"), GAINS).add(gains(logs))
+            rows.add(made)
     return tables(rows.read(), read_rows(folder / "gains.csv"))
 
 

@@ -55,7 +55,7 @@ def sensitivity(
     }
     rows = RowFile(output / "sensitivity.csv", _KEY, _COLUMNS)
     provenance = Provenance(output / "sensitivity.provenance.json", made_with)
-    record, known = provenance.start(workers=1), rows.keys()
+    known = rows.keys()
     seen = calibrator.look(logs, calibration.model, calibration.state_cov, seed=split_seed)
     trials = Trials(calibrator, seen, np.arange(len(logs)), question.alpha, split_seed)
     trials.check(question.trees)
@@ -63,13 +63,14 @@ def sensitivity(
     jobs = [(place, seed) for place in trials.places for seed in seeds]
     wanted = {(place, seed): _keys(calibrator, place, seed, question.trees) for place, seed in jobs}
     made: list[str] = []
-    with progress("fitting again", len(jobs)) as advance:
+    with provenance.start(workers=1) as record, progress("fitting again", len(jobs)) as advance:
         for (place, seed), keys in wanted.items():
             if not keys <= known:
                 tried = trials.without(place, question.trees, encoder_seed=seed)
-                rows.add([_row(calibrator.method, trial) for trial in tried])
+                found = [_row(calibrator.method, trial) for trial in tried]
                 made += [" ".join(key) for key in sorted(keys)]
                 record.record(made, gibibytes({}))
+                rows.add(found)
             advance(f"without {place}, seed {seed}")
     asked = set().union(*wanted.values())
     return [row for row in rows.read() if tuple(row[name] for name in _KEY) in asked]
