@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,10 @@ def run(
     calls: Sequence[Any], names: Sequence[str], workers: int, what: str, news: News | None = None
 ) -> Iterator[Any]:
     """Results in the order of the calls, as they come, with a progress bar; `workers_at` says from where."""
-    with progress(what, len(calls), news) as advance:
+    with progress(what, len(calls), news) as advance, warnings.catch_warnings():
+        # loky replaces a worker that has grown; no job is lost, and where warnings are errors this one,
+        # raised in loky's own thread, would leave us waiting for ever.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         parallel = joblib.Parallel(n_jobs=workers, return_as="generator")
         for name, result in zip(names, parallel(calls), strict=True):
             advance(name)
