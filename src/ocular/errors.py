@@ -138,15 +138,15 @@ def check_probability(name: str, value: float | Fraction) -> None:
         raise InputError(f"{name} is {value!r}; allowed is a number strictly between 0 and 1")
 
 
-def check_covariance(name: str, cov: npt.NDArray[np.float64]) -> None:
+def check_covariance(name: str, cov: npt.NDArray[np.float64], most: float = LARGEST**2) -> None:
     """Raise unless every matrix in `cov` is square, finite, symmetric and positive semidefinite."""
     check_array(name, cov)
     if cov.ndim < 2 or cov.shape[-1] != cov.shape[-2]:
         raise InputError(f"{name} has shape {cov.shape}; allowed are square matrices (..., d, d)")
     check_finite(name, cov)
     scale = np.abs(cov).max(axis=(-1, -2), initial=0.0)
-    if float(np.max(scale, initial=0.0)) > LARGEST**2:
-        raise InputError(f"{name} has entries up to {scale.max():.3g}; allowed are {LARGEST**2:g} at most")
+    if float(np.max(scale, initial=0.0)) > most:
+        raise InputError(f"{name} has entries up to {scale.max():.3g}; allowed are {most:g} at most")
     asymmetry = np.abs(cov - np.swapaxes(cov, -1, -2)).max(axis=(-1, -2), initial=0.0)
     if (asymmetry > 1e-9 * scale).any():
         raise InputError(

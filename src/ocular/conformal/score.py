@@ -23,7 +23,7 @@ def squared_mahalanobis(prediction: Gaussian, outcomes: Floats) -> Floats:
     check_array("outcomes", outcomes)
     check_finite("outcomes", outcomes)
     check_finite("the predicted mean", prediction.mean)
-    check_covariance("the predicted covariance", prediction.cov)
+    check_covariance("the predicted covariance", prediction.cov, most=np.inf)
     variances, directions, degenerate = _principal_axes(prediction.cov)
     safe = np.where(degenerate, 1.0, variances)
     with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest number, infinity is right
@@ -67,7 +67,7 @@ class Region:
 
     def semi_axes(self) -> tuple[Floats, Floats]:
         """Lengths (..., d), ascending, and unit directions in the columns of (..., d, d)."""
-        check_covariance("the predicted covariance", self.prediction.cov)
+        check_covariance("the predicted covariance", self.prediction.cov, most=np.inf)
         variances, directions, degenerate = _principal_axes(self.prediction.cov)
         variances = np.where(degenerate, 0.0, variances)
         unbounded = np.isinf(self.threshold)[..., None]
