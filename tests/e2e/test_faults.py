@@ -4,10 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stress import faults
-from stress.faults import Undisturbed, at_once, killed, mountable, on_full_disks, pairs, works
-from stress.verdicts import same, wrong_files
-from stress.victims import Victim, ocular, planning
 from tests.support.results import make_results
 
 from ocular.errors import InputError
@@ -15,6 +11,10 @@ from ocular.evaluation.rows import Provenance, RowFile
 from ocular.report.video import encode
 from ocular.sealed import replacing
 from ocular.seeds import stream
+from stress import faults
+from stress.faults import Undisturbed, at_once, killed, mountable, on_full_disks, pairs, works
+from stress.verdicts import same, wrong_files
+from stress.victims import Victim, ocular, planning
 
 
 @pytest.fixture(scope="module")

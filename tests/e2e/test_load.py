@@ -4,11 +4,11 @@ import time
 
 import numpy as np
 import pytest
+
+from ocular.deployment import Deployment, Verdict
 from stress.load import Said, ask_together, make_projector, make_questions, make_robots, queries, said, task
 from stress.memory import growth, watched_memory
 from stress.soak import soak
-
-from ocular.deployment import Deployment, Verdict
 
 
 def test_four_threads_get_one_threads_answers_and_memory_stays_flat(tmp_path):

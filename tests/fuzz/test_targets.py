@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from stress.fuzzing import fuzz
-from stress.targets import TARGETS
 
 from ocular.seeds import stream
+from stress.fuzzing import fuzz
+from stress.targets import TARGETS
 
 DAMAGED = {"importer_bag_ros1": 20, "importer_bag_ros2": 20}  # slow ones; others get MORE
 MORE = 150

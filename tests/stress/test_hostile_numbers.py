@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stress.number_checks import CHECKS, exact_score
 
 from ocular.errors import CalibrationWarning
+from stress.number_checks import CHECKS, exact_score
 
 
 @pytest.mark.parametrize("name", CHECKS)

@@ -4,12 +4,12 @@ import json
 
 import numpy as np
 import pytest
-from stress.edits import forge, open_sealed
-from stress.store_edits import refresh_files, refresh_index
 from tests.unit.data.test_store import new_store, transitions
 
 from ocular.data.store import TransitionStore
 from ocular.errors import DamagedFileError
+from stress.edits import forge, open_sealed
+from stress.store_edits import refresh_files, refresh_index
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stress.artefact_kinds import calibration
-from stress.number_checks import hostile_scores
 
 from ocular.conformal import CellScores
 from ocular.monitor import Policy
 from ocular.monitor.martingale import References, TestMartingale
+from stress.artefact_kinds import calibration
+from stress.number_checks import hostile_scores
 
 
 @settings(max_examples=30, deadline=None)
