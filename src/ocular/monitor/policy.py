@@ -30,7 +30,7 @@ from ocular.records import Floats, Labels
 
 Response = Literal["keep", "worst", "adapt", "stop"]
 RATE = 0.5  # by how much the logarithm of a factor rises when all next states leave their regions
-LARGEST = 600.0  # logarithm of a factor: no factor covers an infinite score, and this is still a number
+LARGEST = 710.0  # logarithm of a factor that is infinite: nothing but the whole space was ever enough
 
 
 @dataclass(frozen=True, slots=True)

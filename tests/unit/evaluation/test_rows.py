@@ -119,4 +119,4 @@ def test_what_is_no_text_is_damage(tmp_path):
 def test_provenance_that_is_none_is_damage(tmp_path, text):
     (tmp_path / "p.json").write_text(text)
     with pytest.raises(DamagedFileError, match=r"p\.json"):
-        Provenance(tmp_path / "p.json", {}).start(workers=1)
+        Provenance(tmp_path / "p.json", {}).check()
