@@ -259,6 +259,8 @@ def ellipses(rng: np.random.Generator) -> Iterator[Problem]:
     u = rng.normal(size=2)
     centre = point - factor @ (0.99 * rng.random() ** 0.1 * u / np.linalg.norm(u))
     quantile = 10.0 ** rng.uniform(-100, 100) if rng.random() < 0.2 else 4.0
+    if not np.abs(cov).max() < 1e300 * min(quantile, 1.0):
+        return
     shape = ellipse(centre, cov / quantile, quantile)
     if np.abs(centre).max() * 1e-12 < map_.resolution and not hits_obstacle(*shape, map_):
         yield LOST, f"{shape} misses {point} on a map of {map_.resolution} m"
