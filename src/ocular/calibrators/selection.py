@@ -91,18 +91,12 @@ def _record(trials: Sequence[Trial], chosen: TreeSettings, alpha: float | Fracti
         "holds": worst >= _enough(alpha),
         "max_depth": chosen.max_depth,
         "min_leaf": chosen.min_leaf,
-        "trials": [
-            {
-                "left_out": trial.left_out,
-                "max_depth": trial.tree.max_depth,
-                "min_leaf": trial.tree.min_leaf,
-                "cells": trial.cells,
-                "steps": trial.steps,
-                "coverage": trial.coverage,
-                "unbounded": trial.unbounded,
-                "gap": trial.gap,
-                "xi": trial.xi if math.isfinite(trial.xi) else "inf",
-            }
-            for trial in trials
-        ],
+        "trials": [_plain(trial) for trial in trials],
     }
+
+
+def _plain(trial: Trial) -> dict[str, Any]:
+    """One trial; the encoder's seed is the calibration's own."""
+    values = trial.plain()
+    del values["seed"]
+    return {**values, "xi": trial.xi if math.isfinite(trial.xi) else "inf"}

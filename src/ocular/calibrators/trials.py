@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,11 @@ class Trial:
     unbounded: float  # share of its steps whose region is the whole space
     gap: float  # mean over its steps of |coverage of the step's cell - (1 - alpha)|
     xi: float  # median over its steps
+
+    def plain(self) -> dict[str, Any]:
+        """Setting and outcome as plain values, the tree's settings by their own names."""
+        values = asdict(self)
+        return {**values.pop("tree"), **values}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ocular.calibrators import Calibration, LocalCalibrator
-from ocular.calibrators.trials import Trial, Trials
+from ocular.calibrators.trials import Trials
 from ocular.evaluation.rows import Provenance, Row, RowFile
 from ocular.experiments.jobs import gibibytes
 from ocular.partition import TreeSettings
@@ -67,7 +67,7 @@ def sensitivity(
         for (place, seed), keys in wanted.items():
             if not keys <= known:
                 tried = trials.without(place, question.trees, encoder_seed=seed)
-                found = [_row(calibrator.method, trial) for trial in tried]
+                found = [{"method": calibrator.method, **trial.plain()} for trial in tried]
                 made += [" ".join(key) for key in sorted(keys)]
                 record.record(made, gibibytes({}))
                 rows.add(found)
@@ -80,19 +80,3 @@ def _keys(
     calibrator: LocalCalibrator, place: str, seed: int, trees: Sequence[TreeSettings]
 ) -> set[tuple[str, ...]]:
     return {(calibrator.method, place, str(seed), str(tree.max_depth), str(tree.min_leaf)) for tree in trees}
-
-
-def _row(method: str, trial: Trial) -> dict[str, Any]:
-    return {
-        "method": method,
-        "left_out": trial.left_out,
-        "seed": trial.seed,
-        "max_depth": trial.tree.max_depth,
-        "min_leaf": trial.tree.min_leaf,
-        "cells": trial.cells,
-        "steps": trial.steps,
-        "coverage": trial.coverage,
-        "unbounded": trial.unbounded,
-        "gap": trial.gap,
-        "xi": trial.xi,
-    }

@@ -301,7 +301,7 @@ def penetration(x: float, y: float, a: float, b: float, c: float, map_: Obstacle
     """How deep obstacles reach into the ellipse: 0 when clear, 1 when the centre itself is in one.
 
     It is 1 - s for the largest s in [0, 1] such that the ellipse with semi-axes scaled by s is clear: one
-    minus the least Mahalanobis distance of an obstacle over that of the boundary. Rounded up to 1/128.
+    minus the least Mahalanobis distance of an obstacle over that of the boundary. Rounded up to 1 / PARTS.
     """
     if not np.isfinite(a + b + c + x + y):
         return 1.0
